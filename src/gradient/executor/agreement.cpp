@@ -9,13 +9,13 @@
 namespace trestle {
 namespace {
 
-// What a rank does whose text differs.
+// For a sentence: what a rank does if its text differs from rank 0's.
 const char* other_text(std::string_view function) {
   if (function == "GradDrain") return "has ended another number of steps";
   return function == "GradMeasureLoss" ? "gives another batch" : "asks for another policy";
 }
 
-// What a rank says of its call. Word by word.
+// The words that a rank says of its call.
 enum Said : size_t { kCode, kFunction, kTensors, kTable, kText, kOp, kAllow, kUpdate, kWords };
 
 uint64_t digest(const std::string& text) {
@@ -30,7 +30,8 @@ uint64_t digest(const std::vector<TensorEntry>& tensors) {
   return hasher.digest();
 }
 
-// What a rank says of a tensor: its name's digest, its bytes, its type. A rank without it says kNoTensor.
+// The words that a rank says of a tensor: the digest of its name, its bytes, its type. All are kNoTensor if the rank
+// has no such tensor.
 constexpr size_t kTensorWords = 3;
 constexpr uint64_t kNoTensor = UINT64_MAX;
 
@@ -98,7 +99,7 @@ Status RankAgreement::compare(const char* function, const std::string& text, con
   const std::vector<uint64_t> all = TRY(gather(mine));
   if (!own.ok()) return own;
   const std::string in = std::string(function) + ": ";
-  // Refusals first: what a rank gave that could not make the call says nothing about the others.
+  // Refusals first: the arguments of a rank that could not make the call do not count.
   for (size_t r = 0; r < static_cast<size_t>(ranks_); ++r) {
     const auto code = static_cast<Code>(all[r * kWords + kCode]);
     if (code == Code::kSuccess) continue;
@@ -126,7 +127,7 @@ Status RankAgreement::compare(const char* function, const std::string& text, con
   return status.ok() ? status : Error{status.error().code, in + status.error().message};
 }
 
-// Every rank finds the same difference: of the first rank that differs from rank 0, the first tensor.
+// Every rank reports the same difference: the first tensor that differs, of the first rank that differs from rank 0.
 Status RankAgreement::difference(size_t most_tensors, const std::vector<TensorEntry>& tensors) const {
   std::vector<uint64_t> mine(most_tensors * kTensorWords, kNoTensor);
   for (size_t i = 0; i < tensors.size(); ++i) {

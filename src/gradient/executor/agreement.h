@@ -1,8 +1,8 @@
-// Collective exchanges of a scheduler's ranks: whether they make the same call with the same tensors, and rank 0's
-// plan.
+// RankAgreement: collective exchanges of a scheduler's ranks. They find out whether all ranks make the same call with
+// the same tensors, and bring rank 0's plan to all.
 //
 // Used by the executor's thread, while nothing else is on the communicator. A rank that cannot go on takes part all the
-// same, so that all of them end with a sentence.
+// same, so that every rank's call ends with a sentence.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,19 @@ class RankAgreement {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  // All ranks make the same call: `function` with the same text, the same settings and tensors. `own` is why this rank
-  // cannot make it; then all ranks get its code. Errors name the rank that differs from rank 0.
+  // Success if all ranks make the same call: `function` with the same text, settings and tensors. own: why this rank
+  // cannot make the call, or success. If a rank cannot, all ranks get that rank's code. Other errors name the rank that
+  // differs from rank 0.
   Status compare(const char* function, const std::string& text, const GradientSettings& settings,
                  const std::vector<TensorEntry>& tensors, const Status& own) const;
   // Whether all ranks could do `what`.
   Status all_could(const char* what, const Status& own) const;
-  // Rank 0's bytes, checked with their checksum; or its error with its sentence. Others' argument is not looked at.
+  // Rank 0's bytes, checked with their checksum; or rank 0's error with its sentence. Other ranks' `mine` is ignored.
   Result<std::vector<std::byte>> from_rank_0(const Result<std::vector<std::byte>>& mine) const;
   // Means over the ranks.
   Result<std::vector<double>> means(std::vector<double> values) const;
-  // This rank's part of something that all ranks do now. If it cannot do it, all communicators fail, because the others
-  // would wait for it.
+  // Passes on how this rank's part of something ended that all ranks do now. After an error all communicators fail,
+  // because the other ranks would wait for this one.
   Status part(Status own) const {
     if (!own.ok()) access_->fail(own.error());
     return own;
@@ -43,9 +44,9 @@ class RankAgreement {
  private:
   RankAgreement(trestleComm_t comm, LinkAccess& access) : comm_(comm), access_(&access) {}
   Status checked(trestleResult_t result) const { return part(core_status(result, comm_)); }
-  // Of a call on the agreement's stream. When it returns, the call's memory is no longer in use.
+  // Waits for a call on the agreement's stream. When finished() returns, the call's memory is no longer in use.
   Status finished(trestleResult_t issued) const;
-  // Every rank's words, rank by rank. All must give the same number.
+  // The words of all ranks, rank by rank. All ranks must give the same number of words.
   Result<std::vector<uint64_t>> gather(const std::vector<uint64_t>& words) const;
   Status broadcast(void* data, size_t bytes) const;
   Status difference(size_t most_tensors, const std::vector<TensorEntry>& tensors) const;

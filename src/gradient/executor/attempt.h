@@ -1,5 +1,5 @@
-// attempt: for what one rank alone may fail to do in a call of all ranks. The others must hear of it, so a lack of
-// memory becomes an error, too.
+// attempt: runs a part of a collective call in which one rank alone may fail. It makes an error of a lack of memory,
+// too, so that the rank can tell the others.
 #pragma once
 
 #include <utility>

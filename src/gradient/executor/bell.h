@@ -3,8 +3,8 @@
 //
 //   for (;;) { const uint32_t before = bell.count(); if (look()) break; bell.wait(before); }
 //
-// A thread that knows of a ring to come may doze instead of sleeping. A nudge does not wake it: so nudging it costs no
-// system call.
+// A thread that knows that a ring will come may doze instead of sleeping. A nudge does not wake a thread that dozes, so
+// it costs no system call then.
 #pragma once
 
 #include <linux/futex.h>
@@ -17,7 +17,7 @@
 
 namespace trestle {
 
-// On a cache line of its own: it is written by all sides.
+// On a cache line of its own, because all sides write it.
 class alignas(64) Bell {
  public:
   uint32_t count() const { return word_.load(std::memory_order_acquire) / kOne; }
@@ -25,9 +25,9 @@ class alignas(64) Bell {
   void ring() { count_up(kSleeps | kDozes); }
   // Wakes all that sleep.
   void nudge() { count_up(kSleeps); }
-  // Until it has rung or was nudged since count() returned `before`.
+  // Sleeps until a ring or a nudge has come since count() returned `before`.
   void wait(uint32_t before) { wait_as(kSleeps, before); }
-  // The same, but a nudge that comes while the thread dozes does not end it. The next ring does.
+  // The same, but a nudge that comes while the thread dozes does not end this wait. The next ring does.
   void doze(uint32_t before) { wait_as(kDozes, before); }
 
  private:
@@ -39,7 +39,7 @@ class alignas(64) Bell {
     uint32_t before = word_.load(std::memory_order_relaxed);
     uint32_t after = 0;
     do {
-      // All are woken together. So a bit stays only if nobody is woken.
+      // A wake-up wakes all threads, so it clears both bits. Without a wake-up the bits stay.
       after = before + kOne;
       if ((before & wakes) != 0) after &= ~(kSleeps | kDozes);
     } while (!word_.compare_exchange_weak(before, after, std::memory_order_acq_rel));
@@ -49,12 +49,12 @@ class alignas(64) Bell {
     for (;;) {
       uint32_t now = word_.load(std::memory_order_acquire);
       if (now / kOne != before) return;
-      // Only while the count is still the same. So a ring sees the sleeper, or the sleeper sees the ring.
+      // Sets the bit only while the count is the same. So the ring sees the sleeper, or the sleeper sees the ring.
       if ((now & bit) == 0 && !word_.compare_exchange_weak(now, now | bit, std::memory_order_acq_rel)) continue;
       call(FUTEX_WAIT_PRIVATE, now | bit);
     }
   }
-  // What comes back does not matter: the word says it.
+  // The result does not matter: callers look at the word.
   void call(int operation, uint32_t value) {
     (void)::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word_), operation, value, nullptr, nullptr, 0);
   }

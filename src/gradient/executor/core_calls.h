@@ -41,8 +41,8 @@ using CoreEvent = CoreOwner<trestleEvent_t, trestleEventDestroy>;
 using CoreRequest = CoreOwner<trestleRequest_t, trestleRequestFree>;
 using CoreMemory = CoreOwner<void*, trestleMemFree>;
 
-// The bytes of the cache lines that an area of such memory has to itself. Areas that share no line begin where values
-// of every type are aligned.
+// `bytes`, rounded up to whole cache lines. Areas of memory that are laid out so share no line, and each begins where
+// values of every type are aligned.
 constexpr uint64_t whole_lines(uint64_t bytes) {
   constexpr uint64_t kLine = 64;
   return (bytes + kLine - 1) / kLine * kLine;

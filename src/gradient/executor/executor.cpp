@@ -42,7 +42,7 @@ Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_
 Executor::~Executor() {
   stop_.store(true, std::memory_order_release);
   wake();
-  // A job cannot look up from its message, which may be on any link.
+  // A job may wait for a message without a look at the board. The message may be on any link.
   if (at_job_.load(std::memory_order_seq_cst)) end_links([](size_t) { return true; });
   thread_.join();
 }
@@ -81,7 +81,7 @@ void Executor::loop() {
     const bool changed = unless_out_of_memory([this] { return turn(); },
                                               [this] {
                                                 board_.fail({Code::kSystemError, "out of memory"});
-                                                return true;  // jobs that wait for a turn end now
+                                                return true;  // jobs in the queue end now, with this failure
                                               });
     tell_other_ranks();
     if (stop_.load(std::memory_order_acquire)) break;
@@ -96,7 +96,7 @@ void Executor::loop() {
   run_.reset();
 }
 
-// They wait for messages that this one cannot send.
+// If this rank lacks something, the other ranks wait for messages that it cannot send.
 void Executor::tell_other_ranks() {
   if (told_) return;
   unless_out_of_memory(
@@ -146,7 +146,7 @@ bool Executor::run_jobs() {
 }
 
 Status Executor::run_body(Job& job) {
-  // Before the failure is looked at: no job begins behind one unseen by the destructor (StepBoard::failed_).
+  // Set before the failure is read. So this job sees a failure, or the destructor sees this job (StepBoard::failed_).
   const AtJob now(at_job_);
   if (auto failure = board_.failure()) return *std::move(failure);
   const Status status = job.body();

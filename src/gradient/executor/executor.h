@@ -1,7 +1,7 @@
 // Executor: the thread of a scheduler. It makes all calls on the communicators, in the order of the plan.
 //
-// It sleeps until a message is complete (trestleEventNotify), a gradient completes a group, or there is a job. Any
-// thread may call wake(), wake_for_mark() and run(); the other functions are for jobs.
+// It sleeps until a message is complete (trestleEventNotify), a gradient completes a group, there is a job, or a
+// communicator has failed. Any thread may call wake(), wake_for_mark() and run(); the other functions are for jobs.
 #pragma once
 
 #include <atomic>
@@ -20,25 +20,25 @@ namespace trestle {
 
 class Executor {
  public:
-  // Everything must live longer. The links fail when this rank lacks something (kSystemError) in the middle of what
-  // other ranks wait for. Error: no thread can be started.
+  // All arguments must live longer. If this rank lacks something (kSystemError) while other ranks wait for its part, it
+  // fails the links. Error: no thread can be started.
   static Result<std::unique_ptr<Executor>> start(const std::vector<trestleComm_t>& comms,
                                                  const std::vector<TensorEntry>& tensors,
                                                  const GradientSettings& settings, StepBoard& board,
                                                  TrafficCounts& counts, StepTrace& trace, LinkAccess& links);
-  // Waits for messages that are on their way. Behind a failure the other ranks may not send theirs: then the links that
-  // have some fail too.
+  // Waits for messages that are on their way. After a failure the other ranks may not send their parts. Then the links
+  // with messages on their way fail too.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   void wake() { bell_->ring(); }
-  // A gradient is ready. Without a system call while the thread need not know at once (StepRun::is_supplied).
+  // Says that a gradient is ready. Makes no system call while the thread need not know at once (StepRun::is_supplied).
   void wake_for_mark() { bell_->nudge(); }
-  // Calls it on the thread when all steps that have ended are complete, and waits for its end. Between steps only. A
-  // failure of the communicator in it is the scheduler's. Error: its own, or the failure. When the board fails the wait
-  // ends at once, but the job may go on until the executor ends, on a communicator that has not failed. So what it uses
-  // must live as long.
+  // Runs the job on the executor's thread when all steps that have ended are complete, and waits for its end. Between
+  // steps only. If a communicator fails in the job, the scheduler has failed. Error: the job's, or the failure. When
+  // the board fails, this wait ends at once. But the job may go on, on a communicator that has not failed, until the
+  // executor ends. So everything that the job uses must live that long.
   Status run(std::function<Status()> job);
 
   // ---- for jobs
@@ -80,11 +80,11 @@ class Executor {
   const std::shared_ptr<Bell> bell_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> at_job_{false};
-  alignas(64) Mutex mutex_;  // not beside the bell's place, which every mark reads
+  alignas(64) Mutex mutex_;  // not on the cache line of bell_, which every mark reads
   std::deque<std::shared_ptr<Job>> jobs_ TRESTLE_GUARDED_BY(mutex_);
   // Of the thread:
   std::unique_ptr<StepRun> run_;  // nullptr: there is no plan
-  bool told_ = false;             // the other ranks, of a failure
+  bool told_ = false;             // tell_other_ranks() has done its work
   Thread thread_;
 };
 

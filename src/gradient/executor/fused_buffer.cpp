@@ -5,7 +5,7 @@
 namespace trestle {
 namespace {
 
-// Parts are equal but for rounding to elements.
+// The parts of a tensor are equal, except that they are rounded to whole elements.
 FusedSpan span_of(const TensorEntry& tensor, const TensorParts& piece) {
   const auto at = [&](uint64_t part) {
     return static_cast<uint64_t>(static_cast<unsigned __int128>(tensor.count) * part / piece.parts);
@@ -56,7 +56,7 @@ std::vector<ShardedLayout> sharded_layouts(const std::vector<TensorEntry>& tenso
     for (uint32_t r = 0; r < ranks; ++r) {
       const uint64_t begin = std::min(r * length, tensor.count);
       const uint64_t count = std::min(length, tensor.count - begin);
-      // The blocks' length is not known yet: in_buffer counts from the beginning of its block so far.
+      // The length of a block is not known yet. So in_buffer counts from its block's beginning until the loop below.
       if (count > 0) layout.whole.spans.push_back({piece.tensor, begin, layout.block, count});
       if (count > 0 && r == rank) layout.own.push_back(layout.whole.spans.back());
     }

@@ -1,6 +1,7 @@
-// FusedBuffer: the elements of one message, of one type, and which elements of which tensors they are.
+// Layouts of fused buffers: a buffer has the elements of one message that are of one type, and the layout says which
+// elements of which tensors they are.
 //
-// Value types and pure functions. A layout has no memory yet; copies take its address as an argument. One thread.
+// Value types and pure functions. A layout has no memory yet. One thread.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ struct FusedLayout {
   std::vector<FusedSpan> spans;
 };
 
-// The pieces one after the other: a layout for each type that they have.
+// Lays the pieces out one after the other, in one layout for each type that they have.
 std::vector<FusedLayout> whole_layouts(const std::vector<TensorEntry>& tensors, const std::vector<TensorParts>& pieces);
 
 // Every tensor is cut into `ranks` shards of equal length, the last ones perhaps shorter. So any run of tensors can
@@ -42,7 +43,7 @@ uint64_t shard_length(uint64_t count, uint32_t ranks);
 std::vector<ShardedLayout> sharded_layouts(const std::vector<TensorEntry>& tensors,
                                            const std::vector<TensorParts>& pieces, uint32_t ranks, uint32_t rank);
 
-// Where all spans lie together in the tensors' own memory, in the order of the buffer; else nullptr.
+// The address at which all spans lie together in the tensors' own memory, in the order of the buffer; else nullptr.
 std::byte* own_memory(const std::vector<TensorEntry>& tensors, const FusedLayout& layout);
 
 // The part of `spans` that lies in [begin, end) of the buffer.

@@ -8,7 +8,7 @@ namespace trestle {
 namespace {
 
 constexpr int kReweightings = 60;
-constexpr double kLeastError = 0.01;  // nearer points all count the same
+constexpr double kLeastError = 0.01;  // points with a smaller error all have the same weight
 
 MessageCost fit_weighted(std::span<const MeasuredMessage> points, const std::vector<double>& weights) {
   // With x = 1/t and y = s/t: a x + b y = 1 for each point.
@@ -28,7 +28,7 @@ MessageCost fit_weighted(std::span<const MeasuredMessage> points, const std::vec
     if (cost.startup_s >= 0 && cost.per_byte_s >= 0) return cost;
     if (cost.startup_s < 0) return {0, y1 / yy};
   }
-  // All of one size, or smaller messages take longer.
+  // All messages have one size, or smaller messages take longer. Then a message's size does not count.
   return {x1 / xx, 0};
 }
 

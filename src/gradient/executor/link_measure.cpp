@@ -15,7 +15,7 @@ constexpr size_t kSizes = 7;
 constexpr size_t kRounds = 7;
 constexpr size_t kSmallest = 1024;
 constexpr size_t kFactor = 4;
-constexpr double kLeastSeconds = 1e-9;  // of a clock's tick
+constexpr double kLeastSeconds = 1e-9;  // the clock's resolution, so that no message takes no time
 // Messages in a row, as a step has them: the next one is copied while one travels.
 constexpr size_t kRow = 4;
 constexpr size_t kRowBytes = 1 << 20;  // of each
@@ -37,7 +37,7 @@ double since(int64_t& last_ns) {
   return static_cast<double>(now - std::exchange(last_ns, now)) / 1e9;
 }
 
-// All that a rank may fail to get by itself.
+// All that one rank alone may fail to get.
 struct Equipment {
   CoreMemory memory;
   CoreStream stream;
@@ -46,7 +46,7 @@ struct Equipment {
   };
   std::array<Requests, kSizes> requests;
   std::array<CoreRequest, kRow> row;
-  std::vector<std::byte> apart;  // a program's gradients: copied into the memory above, and back
+  std::vector<std::byte> apart;  // stands for the program's gradients: copied into the memory above, and back
 };
 
 size_t bytes_of(size_t size) {

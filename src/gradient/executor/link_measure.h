@@ -8,8 +8,9 @@
 
 namespace trestle {
 
-// Seven sizes from 1 KiB to 4 MiB, several rounds each; of these the median, averaged over the ranks. So all ranks get
-// the same numbers. If one rank lacks memory for it, no rank measures. Errors: the communicator's, trestleMemAlloc's.
+// Measures seven sizes from 1 KiB to 4 MiB, several rounds each. Takes the median of the rounds, and the mean over the
+// ranks, so all ranks get the same numbers. If one rank lacks memory, no rank measures. Errors: the communicator's,
+// trestleMemAlloc's.
 Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agreement);
 
 }  // namespace trestle

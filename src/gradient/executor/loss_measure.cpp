@@ -45,7 +45,7 @@ void add(Sums& sums, const std::byte* own, const std::byte* mean, const TensorEn
   }
 }
 
-// All that a rank may fail to get by itself.
+// All that one rank alone may fail to get.
 Status equip(trestleComm_t comm, const std::vector<TensorEntry>& tensors, CoreMemory& memory, CoreStream& stream) {
   uint64_t bytes = 1;
   for (size_t i = 0; i < tensors.size(); ++i) {

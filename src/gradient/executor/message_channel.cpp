@@ -24,7 +24,7 @@ Result<std::unique_ptr<MessageChannel>> MessageChannel::make(const ChannelUse& u
 }
 
 MessageChannel::~MessageChannel() {
-  // Buffers are in use until the library has told the end of each message, which it does whatever happens.
+  // A message's buffers are in use until the library reports its end. It reports every end, also after a failure.
   while (!started_.empty()) {
     const uint32_t before = use_.bell->count();
     if (!poll()) use_.bell->wait(before);

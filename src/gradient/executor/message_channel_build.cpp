@@ -108,8 +108,8 @@ Status MessageChannel::build_whole(const StepMessage& planned, Message& message)
   return {};
 }
 
-// Both halves are of one request. The reduce-scatters come first, L-1's group first; the all-gathers in the other
-// order.
+// Both halves of a group are one request. The reduce-scatters come first, beginning with L-1's group. The all-gathers
+// come in the opposite order.
 Status MessageChannel::build_shared(size_t index) {
   Message& message = messages_[index];
   if (index >= list_.scatters) {
@@ -147,7 +147,7 @@ Status MessageChannel::add_shards(const FusedLayout& layout, std::byte* data, Me
   return {};
 }
 
-// The shards of all tensors of one type lie together, so those of any run of tensors do.
+// The shards of all tensors of one type lie together, in the tensors' order. So those of any run of tensors do, too.
 void MessageChannel::lay_out_shards() {
   const auto ranks = static_cast<uint32_t>(ranks_);
   shard_of_.resize(use_.tensors.size());

@@ -1,6 +1,6 @@
 // MessageEnd: tells when what was put on a stream is complete, and how it ended.
 //
-// Used by the executor's thread. The library tells it on a thread of its own.
+// Used by the executor's thread. The library reports the end on a thread of its own.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,12 @@ namespace trestle {
 
 class MessageEnd {
  public:
-  // The bell rings at each end. Error: there is no event.
+  // The bell rings at each end. Error: no event can be made.
   static Result<MessageEnd> make(trestleComm_t comm, std::shared_ptr<Bell> bell);
-  // Behind everything that is on the stream. Not again before poll() has told its end.
+  // Marks the end of everything that is on the stream now. Not again before poll() has returned the result.
   Status mark(trestleStream_t stream);
-  // How it ended, once. The memory of the message is in use until then, whatever happens.
+  // How everything up to the mark ended, once; nothing: it has not ended. Until then the message's memory is in use,
+  // also after a failure.
   std::optional<Status> poll();
 
  private:

@@ -5,7 +5,7 @@
 namespace trestle {
 namespace {
 
-// A NaN's bits, without the sign, are above those of infinity.
+// The bits of a NaN without the sign, read as an integer, are above those of infinity.
 template <class Bits>
 uint64_t count_above(const std::byte* data, uint64_t count, Bits infinity) {
   constexpr Bits kWithoutSign = static_cast<Bits>(~Bits{0}) >> 1;

@@ -60,7 +60,7 @@ class Reader {
     return value;
   }
   double real() { return std::bit_cast<double>(word()); }
-  // Of items that take at least a word each.
+  // The number of items that follow. Each takes at least a word, so a broken number cannot ask for too much memory.
   size_t length() {
     const uint64_t length = word();
     if (length > (bytes_.size() - at_) / 8) broken_ = true;
@@ -116,8 +116,8 @@ std::string list(const Items& items, Write write) {
   return text + "]";
 }
 
-// The shortest text that reads back as the same number, with a point in every locale. JSON has no words for infinity
-// and NaN, which sums of absurd times and models of the loss may be.
+// The shortest text that reads back as the same number, with a point in every locale. JSON has no infinity and no NaN.
+// Sums of very large times and models of the loss may give either.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[40];

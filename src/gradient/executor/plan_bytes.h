@@ -15,7 +15,7 @@ namespace trestle {
 std::vector<std::byte> plan_bytes(const PlannedStep& step);
 // Error (kInternalError): these are not the bytes of a plan.
 Result<PlannedStep> plan_from_bytes(std::span<const std::byte> bytes);
-// Differs, but for one case in 2^64, if any byte does.
+// Different bytes have different checksums, except in one case of about 2^64.
 uint64_t checksum(std::span<const std::byte> bytes);
 
 // The members that `trestle train --json` gives a policy. A number that is not finite is null, as there.

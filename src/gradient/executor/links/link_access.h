@@ -1,5 +1,6 @@
-// LinkAccess: what a scheduler needs of its communicators beyond the public functions: their identities, notices to
-// other ranks beside all streams, and to hear of a failure while nothing is under way. The C layer implements it.
+// LinkAccess: what a scheduler needs of its communicators beyond the public functions. These are their identities,
+// notices to other ranks that use no stream, and reports of failures while nothing is under way. The C layer implements
+// it.
 //
 // Any thread may call.
 #pragma once
@@ -18,31 +19,34 @@ class LinkAccess {
  public:
   virtual ~LinkAccess() = default;
 
-  // The first failure of each link, when it happens or now, until the object ends. The function is called on any
-  // thread, perhaps twice for a link; it must not block, throw or call the library. Once.
+  // Calls the function with the first failure of each link: at once if the link has failed, else when it fails, until
+  // this object ends. The call may come on any thread, perhaps twice for a link. The function must not block, throw or
+  // call the library. Call on_failure() once.
   virtual void on_failure(std::function<void(const Error&)> function) = 0;
-  // Fails the communicators of all links, because this rank cannot do its part of what other ranks wait for. Nothing if
-  // one has failed: then all ranks know. Does not throw.
+  // Fails the communicators of all links, because this rank cannot do its part while other ranks wait for it. Does
+  // nothing if one has failed: then all ranks know. Does not throw.
   virtual void fail(const Error& error) = 0;
-  // Fails that one, because no rank will do its part on it any more. Nothing if it has failed. Does not throw.
+  // Fails the communicator of one link, because no rank will do its part on it any more. Does nothing if it has failed.
+  // Does not throw.
   virtual void fail_link(size_t link, const Error& error) = 0;
 
   // ---- for link_meeting.h
   struct Place {
     int rank = 0;
     int ranks = 1;
-    // By link: the same on all ranks of a communicator, and of no other one. No spaces.
+    // By link: the communicator's identity. All its ranks have the same, and no other communicator has it. No spaces.
     std::vector<std::string> links;
   };
   virtual Place place() const = 0;
-  // A number that no other call has got, on any rank.
+  // A number that no other call returns, on any rank.
   virtual uint64_t unique_number() = 0;
-  // Replaces what this rank has left for the other one on that link.
+  // Leaves a notice for rank `to` on that link. It replaces the one before.
   virtual void leave_notice(size_t link, int to, const std::string& text) = 0;
-  // What that rank has left for this one there; "": nothing yet.
+  // The latest notice that rank `from` has left for this rank on that link; "": none yet.
   virtual std::string latest_notice(size_t link, int from) const = 0;
-  // Waits until done(), asking again whenever a notice may have come. Errors: that of a link that has failed; at the
-  // deadline and when the awaited rank has left, this fails the first link.
+  // Waits until done() returns true, and asks again whenever a notice may have come. awaited() names a rank that it
+  // waits for. Errors: the failure of a link. At the deadline, and when the awaited rank has left, this call fails the
+  // first link.
   virtual Status wait(const char* function, const std::function<bool()>& done, const std::function<int()>& awaited) = 0;
 };
 

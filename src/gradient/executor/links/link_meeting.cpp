@@ -16,7 +16,7 @@ constexpr const char* kGone = "gone";
 constexpr const char* kSame = "same";
 constexpr const char* kDiffer = "differ";
 
-// Cuts the text up to the next space off.
+// Removes the text up to the next space from `rest`, and returns it.
 std::string_view next_word(std::string_view& rest) {
   const size_t end = std::min(rest.find(' '), rest.size());
   const std::string_view word = rest.substr(0, end);
@@ -35,7 +35,7 @@ std::string notice(const char* kind, uint64_t number, const std::string& rest = 
   return std::string(kind) + " " + std::to_string(number) + (rest.empty() ? "" : " ") + rest;
 }
 
-// The communicators of another rank, in the words of rank 0's list.
+// For a sentence: the communicators of another rank, named by their places in rank 0's list.
 std::string described(const std::vector<std::string>& links, const std::vector<std::string>& first) {
   std::string text = std::to_string(links.size()) + " (";
   for (size_t i = 0; i < links.size(); ++i) {
@@ -116,7 +116,7 @@ bool LinkMeeting::look_for_verdict(const Latest& latest) {
   return false;
 }
 
-// A rank that has come, on some link of this one.
+// The rank's notice, if it has left one on some link of this rank that was not judged yet.
 std::optional<LinkMeeting::Guest> LinkMeeting::guest(int rank, const Latest& latest) const {
   for (size_t link = 0; link < place_.links.size(); ++link) {
     const std::string text = latest(link, rank);

@@ -1,12 +1,13 @@
-// LinkMeeting: all ranks meet before a collective call of their schedulers, and find out whether they have given them
-// the same communicators in the same order. Only behind that does the call put anything on a communicator.
+// LinkMeeting: before a collective call of schedulers, all ranks find out whether they have given their schedulers the
+// same communicators in the same order. Only after that does the call put anything on a communicator.
 //
-// Each rank leaves a notice with its list for rank 0, on every link that it has: no communicator is known to be in the
-// lists of all ranks. Rank 0 waits until every rank has come on some link of its own, and leaves its verdict there.
-// Notices are not queued (LinkAccess), so nothing stays behind on a link that another rank does not have.
+// Each rank leaves a notice with its list of communicators for rank 0, on every link that it has. It cannot choose one
+// link, because no communicator is known to be in the lists of all ranks. Rank 0 waits until it has a notice of every
+// rank on some link of its own, and leaves its verdict on that link. Notices are not queued (LinkAccess), so nothing
+// stays behind on a link that another rank does not have.
 //
 // A pure state machine; one thread. Notices may be late, and those of earlier meetings may still lie there. So each
-// meeting of a rank has a number of its own, and rank 0 remembers which ones it has judged. Texts of other ranks are
+// meeting of a rank has a number of its own, and rank 0 remembers which numbers it has judged. Texts of other ranks are
 // not trusted: malformed ones are ignored.
 #pragma once
 
@@ -23,7 +24,7 @@
 
 namespace trestle {
 
-// The meetings that were judged last in this process. Any thread.
+// The numbers of the meetings that ranks 0 of this process have judged last. Any thread.
 class JudgedMeetings {
  public:
   bool contains(uint64_t number) const;
@@ -31,7 +32,7 @@ class JudgedMeetings {
   static JudgedMeetings& process();
 
  private:
-  // Ranks take their notices back when they have read the verdict, long before so many others are judged.
+  // A rank takes its notices back when it has read the verdict. By then far fewer other meetings are judged.
   static constexpr size_t kMost = 1 << 16;
   mutable Mutex mutex_;
   std::unordered_set<uint64_t> numbers_ TRESTLE_GUARDED_BY(mutex_);
@@ -43,10 +44,10 @@ class LinkMeeting {
   using Leave = std::function<void(size_t link, int to, const std::string& text)>;
   using Latest = std::function<std::string(size_t link, int from)>;
 
-  // number: of this meeting, on this rank alone.
+  // number: of this meeting on this rank; no other meeting has it.
   LinkMeeting(LinkAccess::Place place, uint64_t number, JudgedMeetings& judged);
 
-  // Says that this rank has come.
+  // Leaves the notices with this rank's list.
   void come(const Leave& leave) const;
   // Looks at the notices. True if the meeting is over. Then result() is success, or kInvalidUsage with what rank 0 and
   // the first rank that differs have given, the same on all ranks.
@@ -54,7 +55,7 @@ class LinkMeeting {
   const Status& result() const { return result_; }
   // A rank that this one waits for.
   int awaited() const { return place_.rank == 0 ? static_cast<int>(guests_.size()) + 1 : 0; }
-  // Behind the result, or instead of it: takes this rank's notices back.
+  // Takes this rank's notices back: after the result, or if there will be none.
   void go(const Leave& leave) const;
 
  private:
