@@ -318,9 +318,10 @@ TRESTLE_API trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradS
 /* ---- Traces of steps --------------------------------------------------------------------------------------------- */
 
 /* From now on the scheduler keeps the last `events` events (at most 16777216), and forgets those before; 0: it keeps
- * none. Waits for what is under way. Between steps; not collective. Takes 64 bytes for each event. A step has two for
- * each tensor, three for each message (under "topk" five), and one for its end. As after trestleGradPlan, tensors can
- * no longer be registered. While events are kept, trestleGradReady reads the clock. */
+ * none. Waits for what is under way. Between steps; not collective. While it runs, no other thread may make the calls
+ * of a step or trestleGradTraceJson. Takes 64 bytes for each event. A step has two for each tensor, three for each
+ * message (under "topk" five), and one for its end. As after trestleGradPlan, tensors can no longer be registered.
+ * While events are kept, trestleGradReady reads the clock. */
 TRESTLE_API trestleResult_t trestleGradTraceBegin(trestleGrad_t grad, size_t events);
 /* Writes these events as a timeline in Chrome's trace format, which chrome://tracing and ui.perfetto.dev show: when
  * each gradient was ready and each step ended, each wait in trestleGradWaitParam, and of each message when it was
@@ -329,7 +330,8 @@ TRESTLE_API trestleResult_t trestleGradTraceBegin(trestleGrad_t grad, size_t eve
  * before the values were packed ("indices"). With an all-gather both travel together. And each trestleGradDrain that
  * brought something in ("drain"). Lanes are the gradients, the waits and each link. Microseconds of CLOCK_MONOTONIC; the
  * process is the rank, so the events of ranks of one machine may be joined. A text function as trestleGradProfileJson.
- * Any time, but while steps run the text may grow between two calls: then make room for what *size says.
+ * Any time except beside trestleGradTraceBegin. While steps run the text may grow between two calls: then make room for
+ * what *size says.
  * trestleInvalidUsage: no events are kept. */
 TRESTLE_API trestleResult_t trestleGradTraceJson(trestleGrad_t grad, char* text, size_t* size);
 

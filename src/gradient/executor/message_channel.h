@@ -1,8 +1,8 @@
 // MessageChannel: the messages of a plan as persistent requests of a communicator, on one stream, with their buffers.
 //
 // Used by the executor's thread only. The requests are made once; each step starts them again. A message whose tensors
-// lie together in memory travels from there, others from a buffer of trestleMemAlloc. Neighbours of different types are
-// several requests of one message.
+// lie together in memory travels from there. Others travel from a buffer of trestleMemAlloc. So do all halves if the
+// two have groups of their own. Neighbours of different types are several requests of one message.
 #pragma once
 
 #include <atomic>
@@ -31,15 +31,15 @@ struct alignas(64) TrafficCounts {
   std::atomic<uint64_t> delayed_steps{0};
   std::atomic<uint64_t> delayed_updates{0};
   std::atomic<uint64_t> delayed_batches{0};  // steps whose gradients are in an update
-  std::atomic<uint64_t> age_sum{0};          // over those, how many steps later the update was
+  std::atomic<uint64_t> age_sum{0};          // over those steps: by how many steps the update came later
   std::atomic<uint64_t> oldest_age{0};
   // Of plans of which only the largest elements travel.
   std::atomic<uint64_t> compressed_elements{0};  // of gradients that were compressed
-  std::atomic<uint64_t> sent_elements{0};        // that travelled of those
+  std::atomic<uint64_t> sent_elements{0};        // of those: this rank sent them
   std::atomic<uint64_t> compress_ns{0};          // time to add, select and distribute them
   std::atomic<double> gain{0};                   // of the last step
-  double whole_square = 0;                       // |gradient + residual|^2 of the present one; the executor's alone
-  // By one thread.
+  double whole_square = 0;                       // |gradient + residual|^2 of the present step; the executor's alone
+  // For one thread.
   void note_update(const ResultAge& age);
   void add_compress_ns(int64_t ns) { compress_ns.fetch_add(static_cast<uint64_t>(ns), std::memory_order_relaxed); }
 };
@@ -70,7 +70,7 @@ class MessageChannel {
   bool idle() const { return started_.empty(); }
   size_t started() const { return started_.size(); }  // messages under way
   trestleStream_t stream() const { return stream_.get(); }
-  // Behind a complete message: updates what is to be updated, and copies results to where they belong.
+  // After a message is complete: makes its updates, and copies results to where they belong.
   Status finish(uint32_t message);
 
  private:
@@ -130,7 +130,7 @@ class MessageChannel {
   uint64_t arena_bytes_ = 0;
   uint64_t used_ = 0;  // of those
   std::vector<Buffer> buffers_;
-  std::vector<std::byte*> shard_of_;  // by tensor, if the halves have groups of their own
+  std::vector<std::byte*> shard_of_;  // by tensor: this rank's shard, if the halves have groups of their own
   CoreStream stream_;
   std::vector<CoreRequest> requests_;  // freed before the stream and the memory
   std::vector<Message> messages_;

@@ -18,7 +18,7 @@ void MessageEnd::tell(void* context, trestleResult_t result) {
   Notice& notice = *static_cast<Notice*>(context);
   const std::shared_ptr<Bell> bell = notice.bell;  // the notice may be gone as soon as its result is there
   if (result != trestleSuccess) {
-    // Asked for now, because the program may end the failed communicator soon. Without memory there is no sentence.
+    // Asked here, because the program may end the failed communicator soon. Without memory there is no sentence.
     unless_out_of_memory([&] { notice.sentence = trestleGetLastError(notice.comm); }, [] {});
   }
   notice.result.store(result, std::memory_order_release);

@@ -16,7 +16,7 @@ Error argument(std::string sentence) {
   return {Code::kInvalidArgument, std::move(sentence)};
 }
 
-// Supplied times may be longer than the type holds.
+// Times that a program supplies may be longer than the type holds.
 uint64_t nanoseconds(double seconds) {
   constexpr double kMost = 18446744073709551616.0;  // 2^64
   const double ns = seconds * 1e9;
@@ -57,7 +57,8 @@ GradientScheduler::~GradientScheduler() = default;
 
 // ---- failures of communicators
 
-// Also of one on which nothing is under way. Its ranks stop here, so the other links' messages never come.
+// A failure counts also if nothing is under way on that link: the other ranks stop too, so their messages on other
+// links never come.
 void GradientScheduler::link_failed(const Error& error) {
   const auto fail = [this](const Error& with) TRESTLE_REQUIRES(failure_mutex_) {
     if (!link_failure_) link_failure_ = with;
@@ -105,7 +106,7 @@ Result<uint32_t> GradientScheduler::add(TensorEntry tensor) {
   if (running() != nullptr) return usage("tensors are registered before the first plan or profile");
   if (registered_.size() == kMostTensors)
     return argument("there are " + std::to_string(kMostTensors) + " tensors already");
-  // So sums of bytes never overflow.
+  // With this limit sums of bytes never overflow.
   if (tensor.bytes() > kMostBytes - registered_bytes_)
     return argument("with " + std::to_string(registered_bytes_) +
                     " bytes of other tensors, count is more than any memory holds");
@@ -157,7 +158,7 @@ Result<uint32_t> GradientScheduler::checked_tensor(const Running& running, int t
                   " are registered, from 0");
 }
 
-// What the calls of a step work on; or why there is no step, or the failure that ended it.
+// What the calls of a step work on. Errors: there is no plan and no profile; the failure that has ended the scheduler.
 Result<GradientScheduler::Running*> GradientScheduler::running_step(const char* verb) const {
   Running* const now = running();
   if (now == nullptr)

@@ -1,5 +1,5 @@
-// GradientScheduler: what a trestleGrad_t stands for. Checks the calls of a training step and gives them to the
-// executor.
+// GradientScheduler: what a trestleGrad_t stands for. It checks the calls of a training step, and passes them on to the
+// board and the executor.
 //
 // Any thread, as include/trestle/gradient.h says. The sentences of its errors have no function's name in front; the C
 // layer adds it.
@@ -49,8 +49,8 @@ struct SchedulerStatistics {
 
 class GradientScheduler {
  public:
-  // One communicator for each link. They must live longer. access: to the same ones. Errors: one takes no calls; one is
-  // given twice, or has other ranks than the first.
+  // comms: one for each link; they must live longer. access: to the same communicators. Errors: a communicator takes no
+  // calls, is given twice, or has other ranks than the first one.
   static Result<std::shared_ptr<GradientScheduler>> make(std::vector<trestleComm_t> comms, GradientSettings settings,
                                                          std::unique_ptr<LinkAccess> access);
   ~GradientScheduler();
@@ -64,11 +64,11 @@ class GradientScheduler {
 
   Status profile_begin();
   Status profile_end();  // collective
-  // Rank 0's count. By tensor.
+  // Times by tensor. Those of rank 0 count.
   Status set_times(std::vector<double> forward_s, std::vector<double> backward_s, const GradientLink& link);
-  // Rank 0's count. For every link, at least one: the time of a message on it over that on the first one.
+  // For every link, at least one: the time of a message on it over the time on the first one. Rank 0's ratios count.
   Status set_link_ratios(std::vector<double> ratios);
-  // Rank 0's counts. Nothing: merged updates are not judged.
+  // Rank 0's model counts. Nothing: merged updates are not judged.
   void set_loss(const std::optional<PreserverModel>& model);
   // Collective. samples: of a step, of all ranks. asked: why this rank cannot make the call, or success.
   Result<LossEstimate> measure_loss(double samples, const Status& asked);
@@ -85,14 +85,15 @@ class GradientScheduler {
   Status wait(int tensor);
   Status end_step();
   Status synchronize();
-  // Collective. The steps whose gradients were pending and now are in results.
+  // Collective: trestleGradDrain. Returns how many steps' gradients were pending and are in results now.
   Result<uint32_t> bring_in();
-  // Of the result of the tensor's last step.
+  // Of the tensor's result in the last step.
   Result<ResultAge> age(int tensor) const;
-  // Waits until the steps that have ended are complete on this rank, or have failed. So other ranks get its part.
+  // Waits until the steps that have ended are complete on this rank, or have failed. For trestleGradDestroy: other
+  // ranks need this rank's part.
   void drain();
   SchedulerStatistics statistics() const;
-  // Waits for what is under way, then keeps the last so many events; 0: none. Between steps.
+  // Waits for what is under way, then keeps the last `events` events; 0: none. Between steps.
   Status trace_begin(size_t events);
   Result<std::string> trace_json() const;
 
@@ -125,7 +126,7 @@ class GradientScheduler {
         link_ratios_(comms_.size() - 1, 1.0) {}
   // A communicator has failed. Any thread; does not throw.
   void link_failed(const Error& error);
-  // From now on a failure of a communicator is that one's; and no longer.
+  // follow(): from now on a failure of a communicator also fails the board of `running`. forget(): no longer.
   void follow(Running& running);
   void forget(const Running& running);
   Running* running() const { return running_.load(std::memory_order_acquire); }
@@ -133,10 +134,10 @@ class GradientScheduler {
   // The running one, or a new one that is not published yet.
   Result<Running*> candidate(std::unique_ptr<Running>& fresh);
   void publish(std::unique_ptr<Running> fresh);
-  // Runs a job of `now`, which is `fresh` if that is not nullptr, and publishes it if the job has succeeded. Also if
-  // the failure of a communicator ends it, because the job may still use it then.
+  // Runs a job of `now`. fresh: the owner of `now` if it is not published yet, else nullptr. Publishes `fresh` if the
+  // job has succeeded, and also if a failure ends the wait, because the job may still use it then.
   Status run(Running& now, std::unique_ptr<Running> fresh, std::function<Status()> job);
-  // What all ranks do together. Where memory is short elsewhere than attempt() expects it, the communicators end.
+  // Runs the body of a collective call. If memory runs out outside of an attempt(), the communicators fail.
   template <class Body>
   auto together(Body&& body) -> decltype(body()) {
     return unless_out_of_memory(std::forward<Body>(body), [this]() -> decltype(body()) {
@@ -156,7 +157,7 @@ class GradientScheduler {
   Status check_communicator() const;
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
-  // The first link's costs, and all that a policy is asked with but its words. Needs the tensors' workload.
+  // What a policy is asked, without the policy's words. link: the first link's costs.
   StepPlanRequest request(const GradientWorkload& workload, const GradientLink& link,
                           const std::vector<TensorEntry>& tensors) const;
   Result<PlannedStep> planned(const std::string& policy, const std::vector<TensorEntry>& tensors) const;
@@ -171,7 +172,7 @@ class GradientScheduler {
   Mutex failure_mutex_;
   std::optional<Error> link_failure_ TRESTLE_GUARDED_BY(failure_mutex_);
   Running* followed_ TRESTLE_GUARDED_BY(failure_mutex_) = nullptr;
-  const std::unique_ptr<LinkAccess> access_;  // calls link_failed() until its end
+  const std::unique_ptr<LinkAccess> access_;  // calls link_failed() until it is destroyed
   mutable Mutex mutex_;
   std::vector<double> link_ratios_ TRESTLE_GUARDED_BY(mutex_);  // as in StepPlanRequest
   std::vector<TensorEntry> registered_ TRESTLE_GUARDED_BY(mutex_);

@@ -26,10 +26,10 @@ Status GradientScheduler::refuse_on_all(const char* function, const std::string&
 
 StepPlanRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link,
                                            const std::vector<TensorEntry>& tensors) const {
-  // A communicator that cannot say its size has failed, and the call that plans ends with that.
+  // If a communicator cannot say its size, it has failed. Then the call that plans ends with that failure.
   int ranks = 1;
   (void)trestleCommCount(comms_.front(), &ranks);
-  // Where a policy cannot be carried out, auto does not choose it.
+  // So auto does not choose a policy that these tensors rule out.
   const uint32_t liberties =
       check_compressible(tensors).ok() ? settings_.liberties : settings_.liberties & ~uint32_t{kLibertyCompress};
   StepPlanRequest asked{workload, link, {}, liberties, {}, {}, {}};
@@ -153,7 +153,7 @@ Result<uint32_t> GradientScheduler::bring_all_in() {
     *batches = TRY(step.executor->bring_in());
     return {};
   }));
-  // This call has waited for all results, so nobody need wait for them again.
+  // This call counts as the wait for all results, so the program need not wait for them again.
   for (uint32_t i = 0; i < step.tensors.size(); ++i) TRY(step.board.wait(i));
   return *batches;
 }

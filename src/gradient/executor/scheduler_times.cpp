@@ -20,8 +20,9 @@ Error usage(std::string sentence) {
   return {Code::kInvalidUsage, std::move(sentence)};
 }
 
-// How much longer a message takes on another link. Where that depends on its size, a bucket of the default size counts.
-// A link that measures as faster than the first one counts as equal to it.
+// How many times as long a message takes on another link as on the first one. This may depend on its size; a bucket of
+// the default size counts, or all bytes if there are fewer. A link that measures as faster than the first one counts as
+// equal to it.
 double ratio_of(const MessageCost& other, const MessageCost& first, uint64_t all_bytes) {
   const uint64_t bytes = std::clamp<uint64_t>(all_bytes, 1, kThresholdBytes);
   const double ratio = other.of(bytes) / first.of(bytes);
@@ -91,7 +92,7 @@ Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
   return {};
 }
 
-// The thread's own events of earlier steps are noted before it does the job.
+// A job of the executor, so that its thread has noted all its events of earlier steps before.
 Status GradientScheduler::trace_begin(size_t events) {
   std::unique_ptr<Running> fresh;
   Running& now = *TRY(candidate(fresh));

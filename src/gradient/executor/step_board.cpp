@@ -31,10 +31,10 @@ bool StepBoard::settle(uint32_t tensor, std::byte* gradient) {
   if (at.gradient.load(std::memory_order_relaxed) != gradient) at.gradient.store(gradient, std::memory_order_release);
   bool wake = false;
   if (followed_) {
-    marks_.put(step, tensor);  // before the group counts it: a group that is complete has all its marks here
+    marks_.put(step, tensor);  // before the group counts it: a complete group has all its marks in marks_
     wake = at.alone || completes(groups_[at.group]);
   } else {
-    // Nobody waits for it: it is complete before its step can end.
+    // No plan follows this mark. So the tensor is complete before its step can end.
     at.complete.store(step, std::memory_order_release);
     at.waited.store(step, std::memory_order_release);
   }
@@ -115,9 +115,9 @@ void StepBoard::follow(const StepMessages& list) {
     }
     ++groups;
   }
-  // Of a plan of parts, several messages may have parts of one tensor. It is a group of its own, because any of them
-  // may wait for it alone. So there are no more wakes than messages and such tensors. Where every message is of one
-  // tensor (priority), each gradient completes a message, and a wake for each is what overlap takes.
+  // In a plan of parts, several messages may have parts of one tensor. Such a tensor is a group of its own, because any
+  // of these messages may wait for that tensor alone. So there are no more wakes than messages and such tensors. Where
+  // every message is of one tensor (priority), each gradient completes a message, and overlap needs a wake for each.
   for (uint32_t i = 0; i < count_; ++i) {
     if (messages_of[i] > 1) group_of[i] = groups++;
   }

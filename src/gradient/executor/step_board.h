@@ -33,8 +33,8 @@ class StepBoard {
   };
   // Both halves of a mark. gradient: where it lies; nullptr: in the registered memory.
   Mark mark(uint32_t tensor, std::byte* gradient);
-  // The first half keeps others from marking it, the second one makes it ready, which others see last of all. So the
-  // step cannot end between them, nor before everything of the mark is in place.
+  // The first half keeps other threads from marking the tensor. The second half makes it ready, and other threads see
+  // that last. So the step cannot end between the halves, nor before everything of the mark is in place.
   Marked claim(uint32_t tensor);
   bool settle(uint32_t tensor, std::byte* gradient);  // true: as `wake` of a mark
   uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
@@ -45,10 +45,10 @@ class StepBoard {
   void end_step() { ended_.fetch_add(1, std::memory_order_acq_rel); }
   // Waits until the tensor's result of the last ended step is in place. Error: the failure.
   Status wait(uint32_t tensor);
-  bool is_complete(uint32_t tensor) const;  // wait() returns at once
-  // Waits until that is so. Error: the failure, if it comes first.
+  bool is_complete(uint32_t tensor) const;  // whether wait() returns at once
+  // Waits until done() returns true; tell() makes it look again. Error: the failure, if it comes first.
   Status until(const std::function<bool()>& done);
-  // The result of the last ended step was waited for.
+  // Whether the tensor's result of the last ended step was waited for.
   bool is_waited(uint32_t tensor) const { return tensors_[tensor].waited.load(std::memory_order_acquire) >= ended(); }
   // Of the last result that is in place. Before the first one, and of steps without a plan: no batches.
   ResultAge age(uint32_t tensor) const {
@@ -57,15 +57,16 @@ class StepBoard {
   }
   // The forward pass has come to this tensor. True if the executor may have something to issue.
   bool forward_at(uint32_t tensor);
-  bool forward_needs(uint32_t tensor);  // it is about to wait for this tensor
-  // Its result comes with no message but with its mark, once the executor looks.
+  bool forward_needs(uint32_t tensor);  // the same when the forward pass is about to wait for this tensor
+  // Whether no message brings the tensor's result: it is complete when the executor has taken the tensor's mark.
   bool awaits_mark(uint32_t tensor) const { return followed_ && !tensors_[tensor].travels && !is_complete(tensor); }
-  bool forward_over();  // nobody will say where it is
+  bool forward_over();  // the same when no later call will say where the forward pass is
 
   // ---- the executor
   // Between steps: which messages follow the marks.
   void follow(const StepMessages& list);
-  // Behind a mark that said `wake`: all gradients of its group are found, whatever other marks are under way.
+  // After a mark that said `wake`, a new scan finds all marks of its group (StepMarks), whatever other marks are under
+  // way.
   std::optional<uint32_t> take_mark() { return marks_.take(); }
   struct Forward {
     uint64_t ended_steps = 0;
@@ -78,13 +79,13 @@ class StepBoard {
     tensors_[tensor].oldest.store(age.oldest, std::memory_order_relaxed);
     tensors_[tensor].complete.store(step, std::memory_order_release);
   }
-  void tell() { news_.ring(); }  // after complete(), and whenever something may be that until() waits for
+  void tell() { news_.ring(); }  // after complete(), and whenever a done() of until() may have become true
   void fail(Error error);        // the first failure stays
   std::optional<Error> failure() const;
 
  private:
-  // The program's threads have a cache line of their own. The executor touches it only between steps, so a mark need
-  // not wait for it.
+  // The first cache line is that of the program's threads. The executor touches it only between steps, so a mark need
+  // not wait for the executor.
   struct alignas(64) Tensor {
     std::atomic<uint64_t> claimed{0};  // steps in which its mark has begun
     std::atomic<uint64_t> ready{0};    // steps in which it was ready
@@ -117,10 +118,10 @@ class StepBoard {
   std::atomic<uint64_t> forward_{0};  // ended steps * (tensors + 1) + tensor + 1
   StepMarks marks_;
   Bell news_;
-  // A sleeper needs no more than acquire and release: both sides of a bell change the same word, so one of them sees
-  // the other. But the executor's destructor looks at another flag, at_job_. Failing: store failed_, load at_job_. A
-  // job: store at_job_, load failed_. Each must not miss the other's store at the same time, which only the one order
-  // of sequentially consistent operations forbids. On x86-64 this load costs what an acquire does.
+  // For a sleeper acquire and release would do: both sides of a bell change the same word, so one of them sees the
+  // other. But the executor's destructor looks at another flag, at_job_. After a failure: store failed_, load at_job_.
+  // A job: store at_job_, load failed_. At least one of the two loads must see the other side's store. Only the one
+  // order of sequentially consistent operations guarantees that. On x86-64 this load costs what an acquire does.
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);

@@ -31,11 +31,11 @@ bool StepMachine::may_issue(const StepMessage& message) const {
     }
     return true;
   }
-  // The barrier between the halves. The backward pass belongs to it also if its last gradients have no bytes.
+  // The barrier between the halves. It waits for the whole backward pass, also for gradients of no bytes.
   if (!all_ready()) return false;
   if (gathers_wait_ && completed_ < step() * list_.messages.size() + list_.scatters) return false;
   if (!message.forward_at) return true;
-  // A gradient of the next step says that its forward pass is over.
+  // A gradient of the next step shows that the forward pass before it is over.
   const bool next_backward = ready_count_ > (step() + 1) * list_.tensors;
   return next_backward || forward_at_ >= (step() + 1) * (list_.tensors + uint64_t{1}) + *message.forward_at + 1;
 }

@@ -29,7 +29,7 @@ class StepMachine {
   // ---- events
   // A gradient is ready. Once per tensor and step, in any order.
   void ready(uint32_t tensor);
-  // The forward pass behind so many ended steps has come to this tensor, or past it.
+  // The forward pass after so many ended steps has come to this tensor, or past it.
   void forward_at(uint64_t ended_steps, uint32_t tensor);
   // The oldest message that was issued and not completed is complete.
   void complete();
@@ -41,7 +41,7 @@ class StepMachine {
   Issue oldest() const;
   uint64_t ready_in(uint32_t tensor) const { return ready_[tensor]; }  // steps
   bool idle() const { return issued_ == completed_; }
-  // Everything that so many steps need was issued and is complete.
+  // Whether so many steps have all their gradients, and all their messages are complete.
   bool finished(uint64_t steps) const;
 
  private:

@@ -63,8 +63,8 @@ void count_copies(const GradientPlan& plan, const GradientWorkload& workload, St
     message.copied_bytes = message.bytes * copies.of(message.kind, message.tensors, shards_tensors(plan));
 }
 
-// A tensor's result is complete with the last message that has it. Messages complete in their order. As in the
-// timeline, a group is complete as a whole: a tensor of no bytes is complete with the others.
+// A tensor's result is complete with the last message that has a part of it, because messages complete in their order.
+// As in the timeline, a group is complete as a whole: a tensor of no bytes is complete with the others.
 void find_results(StepMessages& step, bool groups) {
   step.waits.resize(step.tensors);
   const auto add = [&step](StepMessage& message, uint32_t tensor) {

@@ -37,7 +37,7 @@ struct StepMessage {
 struct StepMessages {
   uint32_t tensors = 0;
   bool after_backward = false;        // none is issued before all gradients are ready
-  uint32_t scatters = 0;              // the first so many are reduce-scatters; the others are their all-gathers
+  uint32_t scatters = 0;              // of a split step: so many reduce-scatters come first, then the all-gathers
   bool by_parts = false;              // messages may share tensors
   bool shared_groups = false;         // the all-gathers have the groups of the reduce-scatters
   std::vector<StepMessage> messages;  // those without bytes are left out
@@ -47,8 +47,8 @@ struct StepMessages {
 // The plan must pass check_plan, have no delayed messages, and name its runs if it is by priority.
 StepMessages step_messages(const GradientPlan& plan, const GradientWorkload& workload);
 
-// A plan by priority chooses the next part while the step runs, by what is ready. Ranks could differ in that. This
-// writes down the order that the workload's times and the costs of an all-reduce and of copies imply, as runs.
+// By priority, the next part depends on which gradients are ready, and ranks could differ in that. This fixes the order
+// that the workload's times and the costs of an all-reduce and of copies imply, and writes it into the plan as runs.
 void fix_order(GradientPlan& plan, const GradientWorkload& workload, const GradientLink& link);
 
 }  // namespace trestle

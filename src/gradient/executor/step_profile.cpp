@@ -16,7 +16,7 @@ void StepProfile::waited(uint32_t tensor, int64_t called_ns, int64_t returned_ns
   stamps_[tensor].returned.store(returned_ns, std::memory_order_relaxed);
 }
 
-// The tensors that have the stamp, in its order.
+// The tensors that have this stamp, in the order of their times.
 std::vector<uint32_t> StepProfile::by_time(std::atomic<int64_t> Stamps::*stamp) const {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < tensors_; ++i) {

@@ -1,12 +1,12 @@
 // StepProfile: the times of a step's tensors, from the stamps of the program's calls.
 //
-// ready() and waited() may be called by any thread, each tensor once per step. The others are for one thread while
-// nobody calls those. Nanoseconds of one clock.
+// Any thread may call ready() and waited(), for each tensor once per step. The other functions are for one thread,
+// while no thread is in these two. Nanoseconds of one clock.
 //
-// Backward: from the gradient that was ready before it. Forward: from the return of its wait to the next wait's call.
-// The tensor that is waited for last has a third of the time from there to the first gradient, whose backward pass has
-// the rest: backward takes twice as long as forward (DeAR, arXiv 2302.12445, section 2). Without waits the first
-// gradient's time counts from the end of the step before.
+// Backward time: from the gradient that was ready before it. Forward time: from the return of the tensor's wait to the
+// next call of a wait. For the last wait: a third of the time from its return to the first gradient. The other two
+// thirds are that gradient's backward time, because backward takes twice as long as forward (DeAR, arXiv 2302.12445,
+// section 2). Without waits, the first gradient's time counts from the end of the step before, or from the creation.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class StepProfile {
   void end_step(int64_t now_ns);
 
   uint64_t steps() const { return steps_; }
-  // Means in seconds.
+  // Means over the steps, in seconds.
   std::vector<double> forward_s() const { return means(forward_ns_); }
   std::vector<double> backward_s() const { return means(backward_ns_); }
 

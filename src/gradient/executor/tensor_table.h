@@ -23,16 +23,17 @@ struct TensorEntry {
   uint64_t bytes() const { return count * size_of(type); }
 };
 
-// For sentences: its number and its name.
+// For sentences: the tensor's number and name.
 std::string named(const std::vector<TensorEntry>& tensors, size_t tensor);
-// Where each lies, for the model. Neighbours of different types count as apart, because they share no buffer.
+// For the planners: where each gradient lies. Neighbours of different types count as apart, because they share no
+// buffer.
 std::vector<TensorPlace> tensor_places(const std::vector<TensorEntry>& tensors);
-// Elements that two tensors share would be added or updated twice. Error: names the two.
+// Checks that no two tensors share elements, which would be added or updated twice. Error: names the two.
 Status check_apart(const std::vector<TensorEntry>& tensors);
 
-// Whose gradients a result sums.
+// Which steps' gradients a result sums.
 struct ResultAge {
-  uint32_t batches = 1;  // steps; 0: the result is no sum of any
+  uint32_t batches = 1;  // how many steps; 0: the result has no gradients
   uint32_t oldest = 0;   // steps between the oldest of them and the one that the result belongs to
 };
 

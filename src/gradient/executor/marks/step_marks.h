@@ -1,8 +1,8 @@
 // StepMarks: the gradients that the program's threads have marked and the executor has not taken yet.
 //
-// Any thread puts a mark, without a lock or a system call: one atomic operation, so no mark is ever half there and
-// hides others. One thread, the executor's, takes them: those of a step in any order, and all of them before any of the
-// next.
+// Any thread puts a mark, without a lock or a system call. It is one atomic operation, so no unfinished mark hides
+// others. One thread, the executor's, takes the marks: those of a step in any order, and all of them before any of the
+// next step.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,10 @@ class StepMarks {
     bits_[word_of(step, tensor / 64)].fetch_xor(uint64_t{1} << tensor % 64, std::memory_order_release);
   }
 
-  // Between steps, when all marks are taken: the next ones are of that step.
+  // Between steps, when all marks are taken: the next marks are those of that step.
   void begin(uint64_t step);
-  // A mark that put() has returned from, as far as this thread knows of that, is found.
+  // The next mark of the step that the scan finds. Nothing: the scan has reached the end, and the next call begins a
+  // new one. A scan finds every mark whose put() happened before the scan began. A later mark may need a new scan.
   std::optional<uint32_t> take();
 
  private:
@@ -32,14 +33,14 @@ class StepMarks {
 
   const uint32_t count_;
   const size_t words_;  // of a step
-  // Of even and of odd steps, by tensor: a bit that each mark changes. So the executor writes nothing here.
+  // Of even and of odd steps, by tensor: a bit that each mark flips. So the executor only reads it.
   const std::unique_ptr<std::atomic<uint64_t>[]> bits_;
   // The executor's.
-  alignas(64) const std::unique_ptr<uint64_t[]> seen_;  // the bits, as they were found last
+  alignas(64) const std::unique_ptr<uint64_t[]> seen_;  // bits_ as the scan saw them last
   uint64_t step_ = 1;
-  uint32_t taken_ = 0;      // in that step
-  uint32_t next_word_ = 0;  // to look at
-  uint64_t found_ = 0;      // in the word before it, and not taken
+  uint32_t taken_ = 0;      // marks of that step
+  uint32_t next_word_ = 0;  // of the scan
+  uint64_t found_ = 0;      // marks in the word before next_word_ that are not taken yet
 };
 
 }  // namespace trestle

@@ -28,7 +28,7 @@ Status DelayedLink::build(const DeftItem& item, uint64_t set, Message& message) 
 }
 
 DelayedLink::~DelayedLink() {
-  // The sums are in use until the library has told the end of each message, which it does whatever happens.
+  // The sums are in use until the library reports the end of each message. It does so also after a failure.
   while (!started_.empty()) {
     const uint32_t before = use_.bell->count();
     if (!poll()) use_.bell->wait(before);

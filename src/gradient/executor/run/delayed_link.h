@@ -1,6 +1,6 @@
 // DelayedLink: the delayed messages of one link, as persistent all-reduces of its communicator on one stream.
 //
-// Used by the executor's thread only. An item of a set travels within the sums (delayed_memory.h), so nothing is
+// Used by the executor's thread only. Messages travel from the memory of the sums (delayed_memory.h), so nothing is
 // copied.
 #pragma once
 
@@ -24,7 +24,7 @@ class DelayedLink {
     TrafficCounts& counts;
     std::shared_ptr<Bell> bell;
   };
-  // carried: by item, whether it may travel here. Not collective. Errors: those of the Init calls.
+  // carried: by item, whether it may travel on this link. Not collective. Errors: those of the Init calls.
   static Result<std::unique_ptr<DelayedLink>> make(const Use& use, const std::vector<DeftItem>& items,
                                                    const std::vector<bool>& carried);
   // Waits for messages that are on their way.
@@ -49,7 +49,7 @@ class DelayedLink {
 
   const Use use_;
   CoreStream stream_;
-  std::vector<Message> messages_;  // item by item, of even sets and of odd ones; freed before the stream
+  std::vector<Message> messages_;  // for each item two: of even sets, then of odd ones; freed before the stream
   std::deque<size_t> started_;
 };
 

@@ -82,8 +82,8 @@ void DelayedMachine::complete(uint32_t link) {
   ++complete_in_[done.set % 2][queues_.items()[done.item].bucket];
 }
 
-// At most two sets have messages under way. Those of the one before the last are complete in a bucket when its next
-// ones are issued there.
+// At most two sets have messages under way: one with an even number, one with an odd number. When a set's messages are
+// issued in a bucket, those of the set two before it are complete there. So one count for even and one for odd sets do.
 bool DelayedMachine::bucket_complete(uint32_t bucket, uint64_t set) const {
   return complete_in_[set % 2][bucket] >= (set / 2 + 1) * items_in_[bucket];
 }

@@ -1,14 +1,14 @@
-// DelayedMachine: which part of which bucket is handed to which link, when, and which results that brings (DeFT, arXiv
-// 2503.16815). A pure state machine without a clock: the scheduler's thread feeds it with real events, and tests with
-// those of a virtual clock.
+// DelayedMachine: decides which part of which bucket is handed to which link, when, and which results are due (DeFT,
+// arXiv 2503.16815). A pure state machine without a clock: the scheduler's thread feeds it with real events, and tests
+// with those of a virtual clock.
 //
 // One thread at a time. DeftQueues decides, by the plan and the number of steps alone. So all ranks hand the same
-// messages to a link, in the same order, whatever the order of their gradients. A link completes messages in its order.
-// Steps count from 0.
+// messages to a link, in the same order, whatever the order of their gradients. A link completes messages in the order
+// in which it got them. Steps count from 0.
 //
-// A set is the gradients of some steps, summed before they travel. Sets have numbers from 0, and a result for each.
-// Gradients of a step belong to the set filling(). A set's result is due to the tensors in a later step: to each one
-// when it is ready in that step.
+// A set is the gradients of some steps, summed before they travel. Sets have numbers from 0, and each has one result.
+// The gradients of the present step belong to the set filling(). A set's result is due in a later step: to each tensor
+// when its gradient is ready in that step.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class DelayedMachine {
     uint64_t set = 0;
     bool operator==(const Issue&) const = default;
   };
-  // What a tensor's step gives.
+  // The result that a tensor gets in a step.
   struct Due {
     uint64_t step = 0;
     uint32_t batches = 0;  // of the set; 0: no result in this step
@@ -53,9 +53,9 @@ class DelayedMachine {
   std::optional<Issue> next(uint32_t link);
   // The message that complete() will complete.
   Issue oldest(uint32_t link) const;
-  // What is due to the tensor, if all its messages are complete. Then it counts as given.
+  // The result that is due to the tensor, if all its messages are complete. Then it counts as given.
   std::optional<Due> take(uint32_t tensor);
-  // The item has travelled, or is on its way, for that set or a later one.
+  // Whether the item has travelled, or is on its way, for that set or a later one.
   bool issued(uint32_t item, uint64_t set) const { return issued_[item] > set; }
 
   uint64_t steps() const { return step_; }  // whose gradients are all ready
@@ -67,7 +67,7 @@ class DelayedMachine {
  private:
   struct Queued {
     Issue what;
-    uint64_t steps = 0;  // in so many the whole bucket must be ready
+    uint64_t steps = 0;  // it may be issued when the whole bucket was ready in so many steps
   };
   void begin_step();
   void queue(const DeftSends& sends, uint64_t set, uint64_t steps);
@@ -80,8 +80,8 @@ class DelayedMachine {
   std::vector<std::deque<Queued>> queued_;            // by link
   std::vector<std::deque<Issue>> on_link_;            // by link: issued and not complete
   std::vector<uint64_t> ready_;                       // by bucket: gradients, over all steps
-  std::vector<uint64_t> issued_;                      // by item: sets
-  std::vector<uint64_t> items_in_;                    // by bucket
+  std::vector<uint64_t> issued_;                      // by item: for how many sets it was issued
+  std::vector<uint64_t> items_in_;                    // by bucket: how many items it has
   std::array<std::vector<uint64_t>, 2> complete_in_;  // of even and of odd sets, by bucket: messages, over all sets
   std::vector<std::optional<Due>> due_;               // by tensor
   uint64_t ready_count_ = 0;

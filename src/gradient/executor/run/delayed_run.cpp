@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kMostSteps = 10000;  // of a cycle of the queues, as deft_cycle has it
 
-// By link and item: whether the item ever travels there. Link 0 has all, for what bring_in() sends. The queues then
-// know the selections of the whole cycle, so none is made while a step runs.
+// By link and item: whether the item ever travels there. Link 0 has all items, because bring_in() sends them there.
+// This runs the queues through a whole cycle, so they keep its selections and compute none while a step runs.
 std::vector<std::vector<bool>> carried_items(DeftQueues& queues) {
   const size_t items = queues.items().size();
   std::vector<std::vector<bool>> carried(queues.system().links.size(), std::vector<bool>(items, false));
@@ -37,7 +37,7 @@ std::vector<std::vector<bool>> carried_items(DeftQueues& queues) {
   return carried;
 }
 
-// For the board: a bucket's last gradient wakes the executor, and every tensor has a result in every step.
+// For the board: the last gradient of a bucket wakes the executor, and every tensor has a result in every step.
 StepMessages buckets_to_follow(const std::vector<TensorGroup>& buckets, size_t tensors) {
   StepMessages list;
   list.tensors = static_cast<uint32_t>(tensors);
@@ -154,7 +154,7 @@ Status DelayedRun::start(uint32_t link, const DelayedMachine::Issue& issue) {
   return {};
 }
 
-// In the step in which it happens, perhaps behind those of its gradients.
+// Notes the event under the step in which it happens, which may be later than the steps of its gradients.
 void DelayedRun::trace(TraceKind kind, uint32_t link, uint32_t item, int64_t begin_ns, int64_t end_ns) {
   const TensorGroup& bucket = buckets_[fresh_.items()[item].bucket];
   use_.trace.note({kind, item, link, bucket, use_.board.ended() + 1, begin_ns, end_ns});
@@ -167,7 +167,7 @@ Status DelayedRun::give(uint32_t tensor) {
   if (!due) return {};
   const uint64_t step = steps_before_ + due->step + 1;
   if (due->batches != 0) return deliver(tensor, due->set, due->batches, step);
-  // No update is due, so the result is the sum of nothing. A program that applies it all the same changes nothing.
+  // No update is due, so the result is the sum of nothing: zeros. A program that applies zeros changes nothing.
   const TensorEntry& entry = use_.tensors[tensor];
   if (!use_.settings.update && entry.count > 0) std::memset(use_.gradient(tensor), 0, entry.bytes());
   use_.board.complete(tensor, step, {0, 0});
@@ -196,8 +196,9 @@ std::vector<DelayedMemory::Run> DelayedRun::runs(uint32_t item) const {
   return memory_->runs(what.bucket, what.part, what.parts);
 }
 
-// Two sets may be pending: the current one, of which some items have travelled, and the one that fills. What has not
-// travelled is added to the latter before it travels, and what has travelled behind it. So each item travels once more.
+// Two sets may be pending: the current one, of which some items have travelled, and the one that fills. Items of the
+// current set that have not travelled are added to the filling set before it travels. Items that have travelled are
+// added to it afterwards. So each item travels once more.
 Result<uint32_t> DelayedRun::bring_in() {
   const uint32_t batches = pending();
   if (batches == 0) return batches;

@@ -1,8 +1,8 @@
 // DelayedRun: carries out plans that delay gradients (DeFT, arXiv 2503.16815), on one link or on several at once.
 //
-// Used by the executor's thread only. Each gradient is added to a sum when its mark is taken. Then the program's memory
-// is free, but for the result: in steps in which an update is due, the sum of all ranks; in others zeros. With an
-// update function there is no result in the gradients' memory.
+// Used by the executor's thread only. Each gradient is added to a sum when its mark is taken. From then on the
+// program's memory is needed only for the result: the sum of all ranks in steps in which an update is due, and zeros in
+// others. With an update function there is no result in the gradients' memory.
 #pragma once
 
 #include <optional>
@@ -37,9 +37,9 @@ class DelayedRun final : public StepRun {
   Status finish_oldest(uint32_t link);
   Status start(uint32_t link, const DelayedMachine::Issue& issue);
   void trace(TraceKind kind, uint32_t link, uint32_t item, int64_t begin_ns, int64_t end_ns);
-  // What is due to the tensor, if it is there.
+  // Gives the tensor its result of the step, if one is due and complete.
   Status give(uint32_t tensor);
-  // A set's sum becomes the tensor's result in a step.
+  // Makes a set's sum the tensor's result in a step.
   Status deliver(uint32_t tensor, uint64_t set, uint32_t batches, uint64_t step);
   Status send_all(uint64_t last, bool merged);
   Status wait_for_link(DelayedLink& link);
@@ -52,7 +52,7 @@ class DelayedRun final : public StepRun {
   std::unique_ptr<DelayedMemory> memory_;
   std::vector<std::unique_ptr<DelayedLink>> links_;  // they end before the memory does
   std::vector<TraceTimes> issued_;                   // by link: of the messages on their way
-  uint64_t steps_before_ = 0;                        // steps that had ended when the machine began
+  uint64_t steps_before_ = 0;                        // steps that had ended when the machine was made
 };
 
 }  // namespace trestle

@@ -28,7 +28,7 @@ void ListRun::begin() {
 
 bool ListRun::turn() {
   bool changed = take_events();
-  // Before what is complete is finished: that may take longer than what is under way.
+  // Issues before it finishes complete messages: finishing may take longer than the messages that are under way.
   if (issue()) changed = true;
   if (collect()) changed = true;
   return issue() || changed;

@@ -36,7 +36,7 @@ class ListRun final : public StepRun {
   const StepMessages list_;
   StepMachine machine_;
   std::unique_ptr<MessageChannel> channel_;
-  uint64_t steps_before_ = 0;  // steps that had ended when it began
+  uint64_t steps_before_ = 0;  // steps that had ended at begin()
   TraceTimes issued_;          // of the messages on their way
 };
 

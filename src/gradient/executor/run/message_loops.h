@@ -5,8 +5,8 @@
 
 namespace trestle {
 
-// Takes the complete messages of a channel, and calls finish() behind each, oldest first. True if there was one.
-// Behind a failure, of a message, of finish() or of the board, messages are only awaited: nothing finishes them.
+// Takes the complete messages of a channel, oldest first, and calls finish() after each. True if there was one. After a
+// failure (of a message, of finish() or of the board) messages are taken without finish().
 template <class Channel, class Finish>
 bool collect_complete(Channel& channel, StepBoard& board, const Finish& finish) {
   bool changed = false;
@@ -20,8 +20,8 @@ bool collect_complete(Channel& channel, StepBoard& board, const Finish& finish) 
   return changed;
 }
 
-// Calls body() with each thing to do that next() returns, until there is none or something has failed. True if there
-// was one. Once something has failed, next() is not called.
+// Calls body() with everything that next() returns, until next() returns nothing or something has failed. True if there
+// was anything. After a failure next() is not called.
 template <class Next, class Body>
 bool do_all(StepBoard& board, const Next& next, const Body& body) {
   bool changed = false;

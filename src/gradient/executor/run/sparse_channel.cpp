@@ -69,7 +69,7 @@ Status SparseChannel::build_gathered() {
 }
 
 SparseChannel::~SparseChannel() {
-  // Memory is in use until the library has told the end of each message, which it does whatever happens.
+  // Memory is in use until the library reports the end of each message. It does so also after a failure.
   waiting_.clear();
   while (naming_ || !started_.empty()) {
     const uint32_t before = use_.bell->count();
@@ -136,7 +136,7 @@ Status SparseChannel::send_named(const Waiting& named) {
   return {};
 }
 
-// What travels leaves the residuals. With the last message of a step its gain is known.
+// Moves what travels out of the residuals. With the last message of a step, the step's gain is known.
 void SparseChannel::take(uint32_t message) {
   const int64_t begin = monotonic_clock().now_ns();
   const TensorGroup& tensors = list_.messages[message].tensors;
@@ -196,7 +196,7 @@ void SparseChannel::issued(const Waiting& what, int64_t begin_ns) {
   started_.back().issued_ns = use_.trace.now_ns();
 }
 
-// Until now.
+// Notes an event that ends now.
 void SparseChannel::trace(TraceKind kind, const Waiting& what, int64_t begin_ns) {
   if (!use_.trace.on()) return;
   use_.trace.note(
@@ -283,7 +283,7 @@ Status SparseChannel::add_residuals() {
     use_.counts.bytes.fetch_add(all.size(), std::memory_order_relaxed);
   }
   TRY(named_->mark(stream()));
-  naming_ = Waiting{};  // so that the memory stays until its end
+  naming_ = Waiting{};  // so that the destructor waits for the end, if this call does not
   for (;;) {
     const uint32_t before = use_.bell->count();
     if (const std::optional<Status> end = named_->poll()) {

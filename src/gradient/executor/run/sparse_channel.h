@@ -1,9 +1,9 @@
 // SparseChannel: the messages of a plan of which only the largest elements travel, on one stream of a communicator.
 //
-// Used by the executor's thread only. Each message of the backward pass has two parts (FLEX, arXiv 2312.02493): a rank
-// names the elements of its tensors, and all ranks send these. In step i that is rank i mod N. Only it selects. The
-// second part begins when the first is complete, and the next message behind that: so all ranks put the same calls on
-// the stream in the same order. By the collective (policy/topk.h):
+// Used by the executor's thread only. Each message of the backward pass has two parts (FLEX, arXiv 2312.02493): one
+// rank names elements of the message's tensors, and all ranks send these. In step i rank i mod N names them, and only
+// that rank selects. The second part begins when the first is complete, and the next message begins after that. So all
+// ranks put the same calls on the stream in the same order. By the collective (policy/topk.h):
 //
 //   ring        indices broadcast, values reduce-scattered; forward: values gathered (a MessageChannel)
 //   tree        indices broadcast, values reduced to the rank that named them; forward: values broadcast
@@ -34,7 +34,7 @@ class SparseChannel {
     const StepBoard& board;
     TrafficCounts& counts;
     std::shared_ptr<Bell> bell;  // rings when a part of a message is complete
-    StepTrace& trace;            // of all but what finish() and give() do
+    StepTrace& trace;            // the caller traces finish() and give()
   };
   // Not collective. Errors: those of trestleMemAlloc and of the Init calls.
   static Result<std::unique_ptr<SparseChannel>> make(const Use& use, const StepMessages& list);
@@ -43,18 +43,18 @@ class SparseChannel {
   SparseChannel(const SparseChannel&) = delete;
   SparseChannel& operator=(const SparseChannel&) = delete;
 
-  // The tensors' gradients are in the residuals. turn: the step since nothing was left in them, from 1. Throws
-  // std::bad_alloc.
+  // The gradients of the message's tensors must be in the residuals. turn: the number of the step since the residuals
+  // were empty, from 1. Throws std::bad_alloc.
   Status start(uint32_t message, uint64_t step, uint64_t turn);
-  // Begins second parts. The oldest message that was started, if it is complete; then it no longer counts as started.
-  // Behind a failure of the board nothing is begun any more. Throws std::bad_alloc.
+  // Begins second parts. Returns how the oldest message ended that was started, if it is complete; then it no longer
+  // counts as started. After a failure of the board it begins nothing. Throws std::bad_alloc.
   std::optional<Status> poll();
   bool idle() const { return waiting_.empty() && !naming_ && started_.empty(); }
-  // Behind a complete message.
+  // After a message is complete.
   Status finish(uint32_t message);
-  // Writes a tensor's result, behind the message that completes it.
+  // Writes a tensor's result, after finish() of the message that completes the tensor.
   void give(uint32_t tensor, std::byte* result);
-  // All residuals become their sums over the ranks; waits.
+  // Replaces all residuals by their sums over the ranks; waits. op trestleAvg: by the means.
   Status add_residuals();
 
  private:
@@ -64,7 +64,7 @@ class SparseChannel {
     uint64_t turn = 0;  // names the root
     int64_t issued_ns = 0;
   };
-  // Of an all-gather: where this rank's and the others' parts lie, all laid out alike.
+  // Of an all-gather: where the parts of all ranks lie. All parts have the same layout.
   struct Gathered {
     std::byte* parts = nullptr;
     uint64_t part_bytes = 0;
@@ -81,7 +81,7 @@ class SparseChannel {
   Status checked(trestleResult_t result) const { return core_status(result, use_.comm); }
   trestleStream_t stream() const { return values_ != nullptr ? values_->stream() : stream_.get(); }
   int root(uint64_t turn) const { return static_cast<int>(star_root(turn, static_cast<uint32_t>(ranks_))); }
-  // It only waits for those before it.
+  // A forward message of an all-gather sends nothing. It is complete when those before it are.
   bool is_nothing(uint32_t message) const { return gathers() && is_forward(message); }
 
   Status begin_next();
@@ -101,10 +101,10 @@ class SparseChannel {
   const StepMessages& list_;
   int ranks_ = 1;
   int rank_ = 0;
-  GradientSettings settings_;  // of the values alone
+  GradientSettings settings_;  // of values_: the operator only
   CoreMemory parts_;           // of all-gathers
   CoreStream stream_;
-  std::unique_ptr<MessageChannel> values_;  // of a ring
+  std::unique_ptr<MessageChannel> values_;  // carries the values of a ring; else nullptr
   std::vector<Gathered> gathered_;          // by message; freed before the stream
   std::vector<uint32_t> gathered_in_;       // by tensor: the message
   std::vector<MessageEnd> ends_;            // by message, not of a ring

@@ -1,10 +1,11 @@
-// SparseMemory: the residuals of gradients of which only the largest elements travel, and what of them travels
-// (AR-Topk; FLEX, arXiv 2312.02493).
+// SparseMemory: the residuals of gradients of which only the largest elements travel, and the indices and values that
+// travel (AR-Topk; FLEX, arXiv 2312.02493).
 //
-// Used by the executor's thread only. Elements are chosen of each tensor by itself: they are not the largest ones of
-// all tensors together, but a tensor's elements may then travel with any other tensor's. Each step adds the gradient to
-// the residual and takes from it what travels, so that residual + sent = gradient. 16-bit gradients have residuals and
-// values of float32, because 16 bits would round away what is small beside what has gathered there.
+// Used by the executor's thread only. Elements are chosen of each tensor by itself. So they are not the largest ones of
+// all tensors together, but a tensor's elements may travel with any other tensor's. Each step adds the gradient to the
+// residual and takes from the residual what travels, so every gradient is sent or still in the residual. 16-bit
+// gradients have residuals and values of float32, because 16 bits would round away gradients that are small beside the
+// residual.
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@ Status check_compressible(const std::vector<TensorEntry>& tensors);
 
 class SparseMemory {
  public:
-  // Types that are added up.
+  // The types of residuals and values.
   static constexpr std::array<DataType, 2> kSumTypes = {DataType::kFloat32, DataType::kFloat64};
   static DataType sum_type(DataType type) { return type == DataType::kFloat64 ? type : DataType::kFloat32; }
 
@@ -37,13 +38,13 @@ class SparseMemory {
 
   // ---- what travels
   uint64_t elements(uint32_t tensor) const { return travelling_[tensor].count; }
-  // For each tensor its values, of the type of its sums, in place of the gradient.
+  // By tensor: an entry whose `gradient` points to the values that travel, with their number and type.
   const std::vector<TensorEntry>& travelling() const { return travelling_; }
   uint32_t* indices(uint32_t tensor) const { return reinterpret_cast<uint32_t*>(memory() + places_[tensor].indices); }
-  // Those of neighbouring tensors lie together: of all, and of those of one type.
+  // Indices of neighbouring tensors lie together. So do values of neighbouring tensors with the same type of sums.
   std::span<uint32_t> indices_of(const TensorGroup& tensors) const;
   std::span<std::byte> values_of(const TensorGroup& tensors, DataType sum_type) const;
-  // Whether something ever stays behind.
+  // Whether some elements stay behind, so that residuals are not empty after a step.
   bool leaves_any() const;
 
   // ---- a step
@@ -51,14 +52,14 @@ class SparseMemory {
   Accumulated add(uint32_t tensor, const std::byte* gradient);
   // Writes the indices of the residual's largest elements. Throws std::bad_alloc.
   void select(uint32_t tensor);
-  // Error (kInternalError): indices, which may be of another rank, lead outside of the tensor.
+  // Error (kInternalError): an index, perhaps one from another rank, lies outside of the tensor.
   Status check_indices(uint32_t tensor) const { return check_indices(tensor, indices(tensor)); }
   Status check_indices(uint32_t tensor, const uint32_t* indices) const;
   // Moves what travels from the residual to the values. Returns the sum of its squares.
   double take(uint32_t tensor);
   // Writes the values to their places in the result, and zeros elsewhere.
   void give(uint32_t tensor, std::byte* result) const;
-  // The same of several ranks' values, which are added in their order, and divided by their number if `mean`.
+  // The same with the values of all ranks: adds them in the order of `ranks`, and divides by their number if `mean`.
   struct Sent {
     const uint32_t* indices;
     const std::byte* values;
@@ -93,7 +94,7 @@ class SparseMemory {
   std::vector<Place> places_;
   std::vector<TensorEntry> travelling_;
   std::array<Area, kSumTypes.size()> residuals_{};
-  Area scratch_;  // float32 sums that a 16-bit result is made of
+  Area scratch_;  // float32 sums from which a 16-bit result is rounded
   CoreMemory memory_;
 };
 

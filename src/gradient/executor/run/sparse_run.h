@@ -1,8 +1,8 @@
 // SparseRun: carries out plans of which only the largest elements of gradients travel, in two halves (policy/topk.h).
 //
-// Used by the executor's thread only. Each gradient is added to a residual when its mark is taken. Its result is the
-// sum over the ranks of what travelled, and zeros elsewhere; what stayed behind travels in later steps. An update comes
-// behind both halves, on every rank, because the values that travel are those of gradients.
+// Used by the executor's thread only. Each gradient is added to a residual when its mark is taken. A tensor's result is
+// the sum over the ranks of what travelled, and zeros elsewhere. What stayed behind travels in later steps. Every rank
+// updates whole tensors after both halves, because gradients travel in both and not parameters.
 #pragma once
 
 #include "gradient/executor/run/sparse_channel.h"
@@ -13,7 +13,8 @@ namespace trestle {
 
 class SparseRun final : public StepRun {
  public:
-  // Errors: those of check_compressible, SparseMemory::make and SparseChannel::make; what travels is not of a plan.
+  // Errors: those of check_compressible, SparseMemory::make and SparseChannel::make; a ratio or a collective that no
+  // plan has (kInternalError).
   static Result<std::unique_ptr<StepRun>> make(const RunUse& use, const CompressedStep& compressed, StepMessages list);
 
   void begin() override;
@@ -39,8 +40,8 @@ class SparseRun final : public StepRun {
   StepMachine machine_;
   std::unique_ptr<SparseMemory> memory_;
   std::unique_ptr<SparseChannel> channel_;  // it ends before the memory does
-  uint64_t steps_before_ = 0;               // steps that had ended when it began
-  uint64_t brought_in_ = 0;                 // and when nothing was left in the residuals
+  uint64_t steps_before_ = 0;               // steps that had ended at begin()
+  uint64_t brought_in_ = 0;                 // steps that had ended when the residuals were last empty
 };
 
 }  // namespace trestle

@@ -1,7 +1,7 @@
 // StepRun: a plan that is carried out, from its installation on.
 //
-// Used by the executor's thread only. There is one kind for plans whose steps are all alike (list_run.h), one for those
-// of which only the largest elements travel (sparse_run.h), and one for plans that delay gradients (delayed_run.h).
+// Used by the executor's thread only. There is one kind for plans whose steps are all alike (list_run.h), one for plans
+// under which only the largest elements travel (sparse_run.h), and one for plans that delay gradients (delayed_run.h).
 #pragma once
 
 #include <memory>
@@ -38,17 +38,17 @@ class StepRun {
   virtual void begin() = 0;
   // Does what can be done now. True if something changed. Failures go to the board.
   virtual bool turn() = 0;
-  // Everything of the steps that have ended is complete, and nothing is on its way.
+  // Whether everything of the steps that have ended is complete, and nothing is on its way.
   virtual bool drained() const = 0;
-  // Messages of this rank are on their way on that link.
+  // Whether messages of this rank are on their way on that link.
   virtual bool is_busy(size_t link) const = 0;
-  // So many messages are under way that the links stay busy until the next of them is complete, which rings the bell.
-  // Then it is soon enough to look at gradients that have become ready. False if a mark is work of its own.
+  // Whether so many messages are under way that the links stay busy after the next one is complete. Its end rings the
+  // bell, and that is soon enough to look at gradients that have become ready. False if each mark itself makes work.
   virtual bool is_supplied() const { return false; }
-  // Steps of whose gradients no result has all yet.
+  // How many steps have gradients that are not all in results yet.
   virtual uint32_t pending() const { return 0; }
-  // Collective, when drained: brings these in as one result of each tensor, and returns their number. Error: the
-  // communicator's, an update's.
+  // Collective, when drained: brings in the pending gradients as one result of each tensor, and returns the number of
+  // their steps. Error: the communicator's, an update's.
   virtual Result<uint32_t> bring_in() { return uint32_t{0}; }
 };
 

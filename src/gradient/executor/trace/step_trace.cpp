@@ -74,7 +74,7 @@ namespace {
 
 constexpr uint32_t kReadyLane = 0;
 constexpr uint32_t kWaitLane = 1;
-constexpr uint32_t kLinkLane = 2;  // and those behind it: one for each link
+constexpr uint32_t kLinkLane = 2;  // the first of the links' lanes, one for each link
 
 const char* name_of(TraceKind kind) {
   switch (kind) {

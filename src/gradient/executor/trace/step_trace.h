@@ -48,13 +48,13 @@ class StepTrace {
  public:
   static constexpr size_t kBytesOfAnEvent = 64;
 
-  // Forgets what it has, and from now on keeps the last `events` ones. 0: none.
+  // Forgets all events, and from now on keeps the last `events` ones. 0: none.
   void begin(size_t events);
   bool on() const { return size_.load(std::memory_order_acquire) != 0; }
   void note(const TraceEvent& event);
   int64_t now_ns() const { return on() ? monotonic_clock().now_ns() : 0; }
-  // In the order in which they were noted. Those that are being written just now are left out. So is an event whose
-  // place another thread was still writing when it was noted, a whole ring later.
+  // The events in the order in which they were noted. Events that are being written now are left out. So is an event
+  // that came while a thread was still writing another one, a whole ring older, to the same slot.
   std::vector<TraceEvent> events() const;
 
  private:
