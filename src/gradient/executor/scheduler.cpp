@@ -293,7 +293,9 @@ SchedulerStatistics GradientScheduler::statistics() const {
     all.copied_bytes = now->counts.copied_bytes.load(std::memory_order_relaxed);
     all.delayed_updates = now->counts.delayed_updates.load(std::memory_order_relaxed);
     all.delayed_batches = now->counts.delayed_batches.load(std::memory_order_relaxed);
-    all.pending_batches = now->counts.delayed_steps.load(std::memory_order_relaxed) - all.delayed_batches;
+    // The two are read one after the other, and a processor may read the younger value of the first.
+    const uint64_t delayed_steps = now->counts.delayed_steps.load(std::memory_order_relaxed);
+    all.pending_batches = delayed_steps - std::min(delayed_steps, all.delayed_batches);
     all.age_sum = now->counts.age_sum.load(std::memory_order_relaxed);
     all.oldest_age = now->counts.oldest_age.load(std::memory_order_relaxed);
     all.compressed_elements = now->counts.compressed_elements.load(std::memory_order_relaxed);
