@@ -114,9 +114,9 @@ Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLi
   const UniqueId id = TRY(launcher_place(config, limit));
   NamedPlace place{
       {id.ip, id.port}, "the launcher's exchange", "TRESTLE_PORT_RANGE", kMasterPorts, to_hex(id.job), {}, true};
-  // Rank 0 looks for a free port in its own range, which may be another one.
+  // Rank 0 alone looks for a free port, and in its own range, which may be another one.
   const PortRange& range = config.port_range;
-  if (range.low <= id.port && id.port <= range.high)
+  if (config.rank == 0 && range.low <= id.port && id.port <= range.high)
     place.ports = static_cast<uint16_t>(std::min<int>(kMasterPorts, range.high - id.port + 1));
   place.secret.assign(id.secret.begin(), id.secret.end());
   return place;

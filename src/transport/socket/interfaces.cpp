@@ -77,7 +77,9 @@ std::string interface_fault(const std::string& interface, const SocketAddress& a
   return why;
 }
 
-bool interface_matches(std::string_view filter, std::string_view name) {
+namespace {
+
+bool filter_matches(std::string_view filter, std::string_view name, std::string_view label) {
   bool negated = false;
   bool whole = false;
   if (filter.starts_with('^')) {
@@ -93,15 +95,21 @@ bool interface_matches(std::string_view filter, std::string_view name) {
   while (!filter.empty()) {
     const size_t comma = std::min(filter.find(','), filter.size());
     const std::string_view item = filter.substr(0, comma);
-    if (!item.empty() && (whole ? name == item : name.starts_with(item))) listed = true;
+    const std::string_view called = item.find(':') == std::string_view::npos ? name : label;
+    if (!item.empty() && (whole ? called == item : called.starts_with(item))) listed = true;
     filter.remove_prefix(std::min(comma + 1, filter.size()));
   }
   return listed != negated;
 }
 
+}  // namespace
+
+bool interface_matches(std::string_view filter, std::string_view name) {
+  return filter_matches(filter, name, name);
+}
+
 bool interface_matches(std::string_view filter, const Interface& interface) {
-  const bool of_labels = filter.find(':') != std::string_view::npos;
-  return interface_matches(filter, of_labels ? interface.label : interface.name);
+  return filter_matches(filter, interface.name, interface.label);
 }
 
 Result<std::vector<Interface>> choose_interfaces(std::string_view filter, AddressFamily family) {

@@ -105,7 +105,7 @@ std::string interface_fault(const std::string& interface, const SocketAddress& a
 // NCCL's syntax: a comma-separated list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^="
 // too).
 bool interface_matches(std::string_view filter, std::string_view name);
-// A filter with a colon in it is compared with labels, so that one alias can be chosen; any other with names.
+// An item with a colon in it is compared with the label, so that one alias can be chosen; any other with the name.
 bool interface_matches(std::string_view filter, const Interface& interface);
 
 // The interfaces that `filter` and `family` allow, best first: ordinary ones, then container bridges (docker*), then

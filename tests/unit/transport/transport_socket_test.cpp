@@ -147,6 +147,18 @@ TEST(Interfaces, AreFilteredAsInNccl) {
   for (const Case& c : kCases) EXPECT_EQ(interface_matches(c.filter, c.name), c.matches) << c.filter << " " << c.name;
 }
 
+TEST(Interfaces, AnItemWithAColonIsALabel) {
+  const Interface alias{"eth0", "eth0:1", {}, false};
+  const Interface other{"eth1", "eth1:5", {}, false};
+  EXPECT_TRUE(interface_matches("=eth0", alias));
+  EXPECT_TRUE(interface_matches("=eth1,eth0:1", alias));
+  EXPECT_TRUE(interface_matches("=eth1,eth0:1", other)) << "eth1 with all its addresses";
+  EXPECT_FALSE(interface_matches("=eth0:2", alias));
+  EXPECT_FALSE(interface_matches("^=eth1,eth0:1", alias));
+  EXPECT_FALSE(interface_matches("^=eth1,eth0:1", other));
+  EXPECT_TRUE(interface_matches("^eth0:1", other));
+}
+
 TEST(Interfaces, AMissingOneGetsTheListOfThoseThatExist) {
   const auto chosen = choose_interfaces("=nosuch0", AddressFamily::kAny);
   ASSERT_FALSE(chosen.ok());
