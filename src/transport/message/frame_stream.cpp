@@ -115,8 +115,7 @@ void FrameStream::commit_control(int32_t rank, RailEvents& events) {
   }
 }
 
-void FrameStream::commit(int32_t rank, RailEvents& events) {
-  commit_control(rank, events);
+void FrameStream::commit_fragments(int32_t rank, RailEvents& events) {
   size_t bytes = 0;
   for (size_t i = 0; i < count_; ++i) bytes += entry(i).left;
   while (bytes < kMostCommittedBytes) {
@@ -136,8 +135,9 @@ void FrameStream::commit(int32_t rank, RailEvents& events) {
   }
 }
 
-size_t FrameStream::fill_output(std::span<iovec> vectors, int32_t rank, RailEvents& events) {
-  commit(rank, events);
+size_t FrameStream::fill_output(std::span<iovec> vectors, int32_t rank, RailEvents& events, bool fragments) {
+  commit_control(rank, events);
+  if (fragments) commit_fragments(rank, events);
   size_t used = 0;
   for (size_t i = 0; i < count_ && used < vectors.size(); ++i) {
     const Entry& next = entry(i);

@@ -37,7 +37,8 @@ class FrameStream {
   // Whether something of an earlier fill_output() is not written yet.
   bool has_output() const { return count_ > 0; }
   // Fills `vectors` with what to write next, in order, and returns how many. Call wrote() before anything else.
-  size_t fill_output(std::span<iovec> vectors, int32_t rank, RailEvents& events);
+  // fragments: asks for new ones, and not only for headers without payload.
+  size_t fill_output(std::span<iovec> vectors, int32_t rank, RailEvents& events, bool fragments = true);
   void wrote(size_t bytes, int32_t rank, RailEvents& events);
 
   // Drops the rest of the payload in progress, and messages of which nothing is written. Headers without payload stay.
@@ -60,7 +61,7 @@ class FrameStream {
 
   Status handle(int32_t rank, RailEvents& events);
   Status took(uint64_t bytes, int32_t rank, RailEvents& events);
-  void commit(int32_t rank, RailEvents& events);
+  void commit_fragments(int32_t rank, RailEvents& events);
   void commit_control(int32_t rank, RailEvents& events);
   bool wrote_entry(size_t& bytes, int32_t rank, RailEvents& events);
 

@@ -221,8 +221,13 @@ Result<bool> TcpRail::serve(int32_t rank, bool direct) {
     moved = TRY(read_from(rank));
     if (!peer.fd) return true;
     if (moved) wants = events_->peer(rank);
-    // An acknowledgement must not wait for an edge: this may be the last round for long.
-    if (moved && wants.in_order && wants.has_output) peer.writable = true;
+    // An acknowledgement must not wait for an edge: this may be the last round for long. Fragments must, or the next
+    // acknowledgement would wait behind them.
+    if (moved && wants.in_order && wants.has_output && !peer.writable) {
+      TRY(write(rank, false));
+      if (!peer.fd) return true;
+      wants = events_->peer(rank);
+    }
   }
   if (peer.writable && (wants.has_output || peer.stream->has_output())) {
     moved = TRY(write(rank)) || moved;
@@ -309,11 +314,15 @@ void TcpRail::limit_unsent(int32_t rank) {
 }
 
 Result<bool> TcpRail::write(int32_t rank) {
-  Peer& peer = peers_[rank];
   limit_unsent(rank);
+  return write(rank, true);
+}
+
+Result<bool> TcpRail::write(int32_t rank, bool fragments) {
+  Peer& peer = peers_[rank];
   bool moved = false;
   for (int calls = 0; calls < kWriteBudget; ++calls) {
-    const size_t used = peer.stream->fill_output(vectors_, rank, *events_);
+    const size_t used = peer.stream->fill_output(vectors_, rank, *events_, fragments);
     if (used == 0) break;
     const size_t wanted = total(std::span(vectors_).first(used));
     Result<size_t> sent = send_vectors(peer.fd.get(), std::span(vectors_).first(used));

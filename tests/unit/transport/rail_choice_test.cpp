@@ -54,6 +54,22 @@ TEST(RailChoice, ARailHoldsAMillisecondsWorth) {
   EXPECT_EQ(bytes_to_hold({}), 0u) << "unknown: no limit";
 }
 
+// Short where rails are fast, so that little waits behind a fragment. Longer where that would be mostly headers.
+TEST(RailChoice, FragmentsAreAsLongAsTheRateAllows) {
+  uint64_t before = 0;
+  for (const auto& [rate, bytes] : {std::pair{0.004, 8u * 1024},
+                                    {0.0125, 25'000u},
+                                    {0.03, 32u * 1024},
+                                    {0.125, 87'500u},
+                                    {0.2, 140'000u},
+                                    {10.0, 1024u * 1024}}) {
+    const std::vector<RailLoad> loads = {{rate, 50'000, 0}};
+    EXPECT_EQ(takes(loads, 0, {64 * kMiB, false, 64 * kMiB}), bytes) << rate;
+    EXPECT_GE(bytes, before);
+    before = bytes;
+  }
+}
+
 TEST(RailChoice, WhatIsLateDelaysWhatComesBehindIt) {
   const std::vector<RailLoad> loads = {{1, 20'000, 0}, {1, 1'000, 0, 1e9, 5'000'000}};
   EXPECT_EQ(fastest_rail(loads, 64), 0u);
