@@ -263,7 +263,11 @@ class Holder {
     EXPECT_EQ(pipe(to_child), 0);
     EXPECT_EQ(pipe(to_parent), 0);
     child_ = fork();
-    if (child_ == 0) hold(to_child[0], to_parent[1]);
+    if (child_ == 0) {
+      close(to_child[1]);  // or it would not notice that the parent has ended
+      close(to_parent[0]);
+      hold(to_child[0], to_parent[1]);
+    }
     go_ = to_child[1];
     close(to_child[0]);
     close(to_parent[1]);  // so a child that dies is no hang

@@ -346,6 +346,22 @@ TEST(Select, TiesOnANetworkGoToFewPhases) {
   EXPECT_EQ(algorithm_name(schedule.chunks[0].phases[0]), "ring");
 }
 
+// There chunks give the processors more to do.
+TEST(Select, TiesWhereRanksShareProcessorsGoToSeveralChunks) {
+  Topology topology;
+  Dimension& dimension = topology.dimensions.emplace_back();
+  dimension.size = 4;
+  dimension.transport = TransportKind::kTcp;
+  dimension.latency_ns = 35'000;
+  dimension.shared_resource = "processors";
+  dimension.shared_ps_per_byte = 800;
+  SelectionRequest request;
+  request.bytes = 4 << 20;
+  EXPECT_GT(select_schedule(request, topology, {}).value().chunks.size(), 1u);
+  dimension.unknown_network = true;  // the network may be slower than they are
+  EXPECT_EQ(select_schedule(request, topology, {}).value().chunks.size(), 1u);
+}
+
 TEST(Select, OneRankHasOneFlatPhase) {
   Topology topology;
   topology.dimensions.emplace_back();
