@@ -310,13 +310,19 @@ TEST(Select, SmallDataCrossesTheSlowDimensionOnce) {
 }
 
 // Several senders that share one port of an Ethernet card lose time, so large data uses the ring.
-TEST(Select, LargeDataOverTcpTakesTheRing) {
+// Four ranks in one dimension over tcp.
+Topology one_network(uint64_t bandwidth_mbps, uint64_t latency_ns) {
   Topology topology;
   Dimension& dimension = topology.dimensions.emplace_back();
   dimension.size = 4;
-  dimension.bandwidth_mbps = 100;
-  dimension.latency_ns = 50'000;
+  dimension.bandwidth_mbps = bandwidth_mbps;
+  dimension.latency_ns = latency_ns;
   dimension.transport = TransportKind::kTcp;
+  return topology;
+}
+
+TEST(Select, LargeDataOverTcpTakesTheRing) {
+  const Topology topology = one_network(100, 50'000);
   for (const auto& [bytes, name] : {std::pair<uint64_t, std::string_view>{16 << 20, "ring"}, {1 << 10, "direct"}}) {
     SelectionRequest request;
     request.collective = Collective::kReduceScatter;
@@ -328,12 +334,7 @@ TEST(Select, LargeDataOverTcpTakesTheRing) {
 
 // A ring over all ranks and the same ring in chunks of two phases have equal predictions.
 TEST(Select, TiesOnANetworkGoToFewPhases) {
-  Topology topology;
-  Dimension& dimension = topology.dimensions.emplace_back();
-  dimension.size = 4;
-  dimension.bandwidth_mbps = 1500;
-  dimension.latency_ns = 15'000;
-  dimension.transport = TransportKind::kTcp;
+  const Topology topology = one_network(1500, 15'000);
   SelectionRequest request;
   request.bytes = 4 << 20;
   const Schedule schedule = select_schedule(request, topology, {}).value();
@@ -348,11 +349,8 @@ TEST(Select, TiesOnANetworkGoToFewPhases) {
 
 // There chunks give the processors more to do.
 TEST(Select, TiesWhereRanksShareProcessorsGoToSeveralChunks) {
-  Topology topology;
-  Dimension& dimension = topology.dimensions.emplace_back();
-  dimension.size = 4;
-  dimension.transport = TransportKind::kTcp;
-  dimension.latency_ns = 35'000;
+  Topology topology = one_network(0, 35'000);
+  Dimension& dimension = topology.dimensions.front();
   dimension.shared_resource = "processors";
   dimension.shared_ps_per_byte = 800;
   SelectionRequest request;
