@@ -8,6 +8,5 @@ if(TARGET trestle)
     # The library needs the sanitizers' runtime for C++.
     set_target_properties(c_header_test PROPERTIES LINKER_LANGUAGE CXX)
   endif()
-  add_test(NAME c_header_test COMMAND c_header_test)
-  set_tests_properties(c_header_test PROPERTIES LABELS unit TIMEOUT 60)
+  trestle_test_run(NAME c_header_test OF c_header_test LABEL unit TIMEOUT 60)
 endif()
