@@ -150,14 +150,16 @@ void RailTransport::close_several(int64_t deadline_ns) {
   }
 }
 
-// True: the peer has answered, or nothing leads to it.
+// True: the two ranks have said goodbye over every rail, or nothing leads to the peer. A rank whose peer has left may
+// still wait for an acknowledgement before its own goodbye. A rail that ended before would count as lost there.
 bool RailTransport::close_peer(Peer& peer, bool hurry) {
   if (hurry) peer.rails->hurry();
   if (hurry || peer.has_left() || peer.rails->all_arrived()) peer.link->close(true);
   if (nothing_up(peer)) return true;
   if (!peer.link->is_closed()) return false;
   for (size_t path = 0; path < peer.rails->count(); ++path) {
-    if (peer.rails->is_up(path) && !peer.link->goodbye_answered(path)) return false;
+    const bool open = !peer.link->goodbye_answered(path) || peer.link->has_goodbye(path);
+    if (peer.rails->is_up(path) && open) return false;
   }
   return true;
 }

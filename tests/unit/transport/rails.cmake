@@ -8,6 +8,7 @@ trestle_test(NAME rails_test LABEL unit LIBS trestle_transport SOURCES
 if(SODIUM_FOUND)
   target_sources(rails_test PRIVATE
     ${PROJECT_SOURCE_DIR}/tests/support/sim_rails.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/rails_end_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_faults_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_probes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rails_reports_test.cpp
