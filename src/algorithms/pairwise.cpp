@@ -11,9 +11,16 @@
 // when the last segments of a block are under way, the first ones of the next block fill the window (Step::after).
 // Every block goes directly from its owner to its receiver. So this algorithm serves all-to-all-v too.
 //
-// In place, a block that arrives before the old one at its place has left would destroy it. Such blocks are copied
-// first. With powers of two, one rank of each pair copies its block, so a rank copies in about half of its steps. With
-// other sizes, a rank copies the blocks that leave in the second half of the steps. At most n/2 blocks of scratch.
+// Two ranks that exchange blocks with each other (with a power of two in every step, with another even size halfway
+// round) do so in halves: one begins with the first half, the other one with the second. Not in all-to-all-v, where a
+// pair has one message in each direction, which tells the length.
+//
+// In place, a block that arrives before the old one at its place has left would destroy it. In a pair, each rank first
+// copies the half that it sends last. So the peer's first half can arrive at once, and its second half where the rank's
+// own first half has left: half a block earlier, so that neither ever waits. Without halves one of the two copies its
+// block, and the other one receives when its own block has left. Not in a pair, a rank copies the blocks that leave in
+// the second half of the steps. At most n/2 blocks of scratch. The halves are the same when not in place, because each
+// rank decides for itself whether it works in place.
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005), section
 // 4.3 (pairwise exchange).
@@ -30,80 +37,124 @@ bool serves(PhaseKind kind, int32_t group_size) {
   return group_size >= 1 && with_known_blocks(kind) == PhaseKind::kAllToAll;
 }
 
-// Whether rank `me` copies its block of step `step` before it is sent, where the two ranks of a pair exchange. Exactly
-// one of the two does: they differ in the lowest bit of the step.
-bool copies_in_pair(int32_t me, int32_t step) {
-  const int low = std::countr_zero(static_cast<uint32_t>(step));
-  return (((me >> low) ^ (step >> (low + 1))) & 1) != 0;
+// Steps in which two ranks exchange blocks with each other.
+uint32_t steps_in_pairs(int32_t group_size) {
+  if (std::has_single_bit(block_of(group_size))) return block_of(group_size) - 1;
+  return group_size % 2 == 0 ? 1 : 0;
 }
 
-// Where the block of each step is sent from: the input, or a copy.
-class Sources {
+bool in_halves(PhaseKind kind, int32_t group_size) {
+  return kind == PhaseKind::kAllToAll && steps_in_pairs(group_size) > 0;
+}
+
+// Whether rank `me` of a pair copies its block where there are no halves. Exactly one of the two does. With powers of
+// two each rank does in about half of its steps: the two ranks differ in the lowest bit of the step.
+bool copies_whole(int32_t me, int32_t peer) {
+  const auto step = block_of(me) ^ block_of(peer);
+  const int low = std::countr_zero(step);
+  return (((block_of(me) >> low) ^ (step >> (low + 1))) & 1) != 0;
+}
+
+class Builder {
  public:
-  explicit Sources(const PlanRequest& request)
-      : request_(request), pairs_(std::has_single_bit(static_cast<uint32_t>(request.group_size))) {}
+  explicit Builder(const PlanRequest& request)
+      : request_(request),
+        parts_(in_halves(request.kind, request.group_size) ? 2 : 1),
+        pairs_(std::has_single_bit(block_of(request.group_size))),
+        builder_(request, parts_ * block_of(request.group_size)) {}
 
-  int32_t to(int32_t step) const { return pairs_ ? request_.me ^ step : neighbour(request_, step); }
-  int32_t from(int32_t step) const { return pairs_ ? request_.me ^ step : neighbour(request_, -step); }
-
-  // Copies the block at the place where step `step` receives, if it has not left by then.
-  void clear(PlanBuilder& builder, int32_t step) {
-    if (!request_.in_place) return;
-    const int32_t leaves = pairs_ ? step : request_.group_size - step;
-    const bool copies = pairs_ ? copies_in_pair(request_.me, step) : copies_at(step, leaves);
-    if (!copies) return;
-    const uint32_t block = block_of(to(leaves));
-    builder.copy(scratch(used_), input(block), block);
-    copied_.resize(static_cast<size_t>(request_.group_size), kNone);
-    copied_[static_cast<size_t>(leaves)] = used_++;
+  void step(int32_t number) {
+    const bool pair = pairs_ || 2 * number == request_.group_size;
+    const int32_t peer = pairs_ ? request_.me ^ number : neighbour(request_, number);
+    if (!pair) return pass_on(number);
+    if (parts_ == 2) return exchange_halves(peer);
+    exchange(peer);
   }
 
-  BlockRange of(int32_t step) const {
-    const auto at = static_cast<size_t>(step);
-    if (at < copied_.size() && copied_[at] != kNone) return scratch(copied_[at]);
-    return input(block_of(to(step)));
+  Plan finish() && {
+    builder_.copy(output(begin(request_.me), parts_), input(begin(request_.me), parts_), begin(request_.me));
+    return std::move(builder_).finish();
   }
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t begin(int32_t rank) const { return parts_ * block_of(rank); }
 
-  // With r + s: the block leaves later than it is needed. Halfway round both are the same step, and as in a pair only
-  // one rank copies.
-  bool copies_at(int32_t step, int32_t leaves) const {
-    return step < leaves || (step == leaves && request_.me < to(leaves));
+  // The lower rank sends its first half first, so the peer's second one arrives meanwhile.
+  void exchange_halves(int32_t peer) {
+    const uint32_t early = request_.me < peer ? 0 : 1;
+    const uint32_t late = 1 - early;
+    const uint32_t theirs = begin(peer);
+    const BlockRange last = request_.in_place ? copied(input(theirs + late), theirs + late) : input(theirs + late);
+    send(peer, input(theirs + early), theirs + early);
+    recv(peer, output(theirs + late), begin(request_.me) + late);
+    send(peer, last, theirs + late);
+    recv(peer, output(theirs + early), begin(request_.me) + early);
+  }
+
+  void exchange(int32_t peer) {
+    const uint32_t block = block_of(peer);
+    const bool copies = request_.in_place && copies_whole(request_.me, peer);
+    send(peer, copies ? copied(input(block), block) : input(block), block);
+    recv(peer, output(block), block_of(request_.me));
+  }
+
+  // Sends to me + number and receives from me - number.
+  void pass_on(int32_t number) {
+    const int32_t to = neighbour(request_, number);
+    const int32_t from = neighbour(request_, -number);
+    // The block at the place of what is received leaves in step n - number.
+    if (request_.in_place && 2 * number < request_.group_size) copied(input(begin(from), parts_), begin(from));
+    const bool copied = request_.in_place && 2 * number > request_.group_size;
+    send(to, copied ? copy_of(number) : input(begin(to), parts_), begin(to));
+    recv(from, output(begin(from), parts_), begin(request_.me));
+  }
+
+  BlockRange copied(BlockRange blocks, uint32_t logical_first) {
+    const BlockRange copy = scratch(scratch_, blocks.count);
+    scratch_ += blocks.count;
+    builder_.copy(copy, blocks, logical_first);
+    return copy;
+  }
+
+  // The copy of the block that leaves in step `number`: it was made in step n - number, the first one being step 1.
+  BlockRange copy_of(int32_t number) const {
+    return scratch(parts_ * block_of(request_.group_size - number - 1), parts_);
+  }
+
+  void send(int32_t peer, BlockRange source, uint32_t logical_first) {
+    builder_.send(peer, source, logical_first);
+    if (sent_ != kNoStep) builder_.in_turn_after(sent_);
+    sent_ = builder_.last();
+  }
+
+  void recv(int32_t peer, BlockRange destination, uint32_t logical_first) {
+    builder_.recv(peer, destination, logical_first);
+    if (received_ != kNoStep) builder_.in_turn_after(received_);
+    received_ = builder_.last();
   }
 
   const PlanRequest& request_;
+  const uint32_t parts_;
   const bool pairs_;
-  uint32_t used_ = 0;
-  std::vector<uint32_t> copied_;  // by step
+  PlanBuilder builder_;
+  uint32_t scratch_ = 0;  // blocks used
+  uint32_t sent_ = kNoStep;
+  uint32_t received_ = kNoStep;
 };
 
 Plan build(const PlanRequest& request) {
   CHECK(serves(request.kind, request.group_size), "pairwise does not serve this phase");
   if (request.group_size == 1) return build_alone(request);
-  PlanBuilder builder(request, block_of(request.group_size));
-  Sources sources(request);
-  const uint32_t mine = block_of(request.me);
-  uint32_t sent = kNoStep;
-  uint32_t received = kNoStep;
-  for (int32_t step = 1; step < request.group_size; ++step) {
-    sources.clear(builder, step);
-    builder.send(sources.to(step), sources.of(step), block_of(sources.to(step)));
-    if (sent != kNoStep) builder.in_turn_after(sent);
-    sent = builder.last();
-    builder.recv(sources.from(step), output(block_of(sources.from(step))), mine);
-    if (received != kNoStep) builder.in_turn_after(received);
-    received = builder.last();
-  }
-  builder.copy(output(mine), input(mine), mine);
+  Builder builder(request);
+  for (int32_t step = 1; step < request.group_size; ++step) builder.step(step);
   return std::move(builder).finish();
 }
 
-AlgorithmCost cost(PhaseKind, int32_t group_size) {
+AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
-  return {.steps = n - 1, .sent_num = n - 1, .sent_den = n, .messages = 2 * (n - 1)};
+  const uint32_t messages = n - 1 + (in_halves(kind, group_size) ? steps_in_pairs(group_size) : 0);
+  return {.steps = messages, .sent_num = n - 1, .sent_den = n, .messages = 2 * messages};
 }
 
 }  // namespace

@@ -206,9 +206,10 @@ Status Execution::take(const Node& at, const Node& reader, const Source& source)
   const Plan& plan = plans_[at.rank];
   const uint32_t wanted = (plan.steps[at.step].logical_first + at.position) ^ plan.turned;
   const std::string_view phase = to_string(plan.kind);
-  // In an all-to-all all blocks have the same length and travel in any order and packed. Only what arrives at the end
-  // matters.
-  const bool any_order = plan.kind == PhaseKind::kAllToAll && logical != kUnset;
+  // In an all-to-all the same part of all blocks has the same length. Blocks travel in any order and packed. Only what
+  // arrives at the end matters.
+  const uint32_t parts = parts_of(plan);
+  const bool any_order = plan.kind == PhaseKind::kAllToAll && logical != kUnset && logical % parts == wanted % parts;
   if (logical != wanted && !any_order) {
     const std::string what = step_name(plans_[at.rank], at.step) + " reads " + block_name(source.blocks.space, block);
     if (logical == kUnset) return fault(what + ", which nothing has written");
@@ -389,7 +390,7 @@ Status Execution::check_outputs(const Plan& plan) {
         TRY(check_output(plan, i, i, plan.root));
         break;
       case PhaseKind::kAllToAll:
-        TRY(check_output(plan, i, me, static_cast<int32_t>(i)));
+        TRY(check_output(plan, i, me * parts_of(plan) + i % parts_of(plan), static_cast<int32_t>(i / parts_of(plan))));
         break;
       case PhaseKind::kRecv:
         TRY(check_output(plan, i, i, 0));

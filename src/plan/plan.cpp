@@ -96,7 +96,6 @@ const char* to_string(PhaseKind kind) {
 uint32_t input_blocks(const Plan& plan) {
   switch (with_known_blocks(plan.kind)) {
     case PhaseKind::kReduceScatter:
-    case PhaseKind::kAllToAll:
       return static_cast<uint32_t>(plan.group_size);
     case PhaseKind::kAllGather:
     case PhaseKind::kGather:
@@ -104,6 +103,7 @@ uint32_t input_blocks(const Plan& plan) {
     case PhaseKind::kScatter:
       return plan.me == plan.root ? static_cast<uint32_t>(plan.group_size) : 0;
     case PhaseKind::kAllReduce:
+    case PhaseKind::kAllToAll:
     case PhaseKind::kReduce:
     case PhaseKind::kSend:
     case PhaseKind::kBarrier:
@@ -123,9 +123,9 @@ uint32_t output_blocks(const Plan& plan) {
     case PhaseKind::kGather:
       return plan.me == plan.root ? static_cast<uint32_t>(plan.group_size) : 0;
     case PhaseKind::kAllGather:
-    case PhaseKind::kAllToAll:
       return static_cast<uint32_t>(plan.group_size);
     case PhaseKind::kAllReduce:
+    case PhaseKind::kAllToAll:
     case PhaseKind::kBroadcast:
     case PhaseKind::kRecv:
     case PhaseKind::kBarrier:
@@ -135,6 +135,11 @@ uint32_t output_blocks(const Plan& plan) {
     default:
       return 0;
   }
+}
+
+uint32_t parts_of(const Plan& plan) {
+  if (with_known_blocks(plan.kind) != PhaseKind::kAllToAll) return 1;
+  return plan.blocks / static_cast<uint32_t>(plan.group_size);
 }
 
 uint64_t hash(const Plan& plan) {

@@ -13,16 +13,18 @@
 //   all-reduce      b: logical 0..b-1       b: logical 0..b-1                 output i = input i
 //   reduce          b: logical 0..b-1       b at the root, else 0             output i = input i (root)
 //   broadcast       b at the root, else 0   b: logical 0..b-1                 output i = input i (root)
-//   all-to-all      n: block p for peer p   n: block p from peer p            output i = input i
+//   all-to-all      b: c for each peer      b: c from each peer               output i = input i
 //   gather          1: logical `me`         n at the root, else 0             output me = input 0 (root)
 //   scatter         n at the root, else 0   1: logical `me`                   output 0 = input me (root)
 //   barrier         1                       1                                 output 0 = input 0
 //   send            b                       0 (group of two: index 0 sends)   -
 //   recv            0                       b (group of two: index 1)         -
-//   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones)
+//   (n = group size; b = Plan::blocks, chosen by the algorithm: 1 tree, 2 double tree, n for scatter-based ones;
+//    c = parts_of(plan): b / n)
 //
-// All-to-all: input block p goes to p. All blocks have the same length, so a step's logical range says only how many
-// blocks it moves, for any p.
+// All-to-all: input blocks p*c to p*c + c - 1 go to peer p. They are equal parts of what p gets (nth_range). Part k of
+// all ranks has the same length, so a step's logical range says only how many blocks it moves and which parts they are,
+// for any p.
 //
 // Barrier: blocks of zero bytes, only the messages matter. Every rank must have heard of every other one at the end, as
 // often as it likes: unlike a sum, a barrier may take a contribution twice. An all-reduce of zero bytes is a barrier
@@ -139,6 +141,8 @@ struct PlanRequest {
 // Number of input/output blocks of a plan with these parameters (the table above).
 uint32_t input_blocks(const Plan& plan);
 uint32_t output_blocks(const Plan& plan);
+// Logical blocks of each rank: 1 but for an all-to-all whose algorithm cuts what a rank sends to another.
+uint32_t parts_of(const Plan& plan);
 
 // Equal on all hosts and in all runs.
 uint64_t hash(const Plan& plan);

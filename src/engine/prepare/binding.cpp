@@ -41,16 +41,16 @@ Placement Placement::staged(uint32_t element_bytes, uint64_t offset, uint64_t fi
   return p;
 }
 
-uint64_t Placement::append(int32_t unit, uint64_t elements) {
+uint64_t Placement::append(int32_t unit, ElementRange range) {
   if (unit_offset_.size() <= static_cast<size_t>(unit)) unit_offset_.resize(unit + 1, 0);
-  unit_offset_[unit] = next_;
-  next_ += elements * element_bytes_;
-  return elements * element_bytes_;
+  unit_offset_[unit] = next_ - range.offset * element_bytes_;
+  next_ += range.count * element_bytes_;
+  return range.count * element_bytes_;
 }
 
 PieceRef Placement::locate(int32_t unit, ElementRange range) const {
   const uint64_t bytes = range.count * element_bytes_;
-  if (packed_) return {buffer_, unit_offset_[unit], bytes};
+  if (packed_) return {buffer_, unit_offset_[unit] + range.offset * element_bytes_, bytes};
   if (!shift_.empty()) range.offset += shift_[static_cast<size_t>(unit)];
   // An empty range may lie before the shard. Its offset is never used.
   const uint64_t offset = range.offset >= origin_ ? (range.offset - origin_) * element_bytes_ : 0;

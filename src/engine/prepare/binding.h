@@ -23,10 +23,11 @@ class Placement {
                              const std::vector<uint64_t>& starts);
   // Units in the order of append(), starting at byte `offset` of staging.
   static Placement packed(uint32_t element_bytes, uint64_t offset);
-  uint64_t append(int32_t unit, uint64_t elements);  // returns the bytes that the unit takes
+  uint64_t append(int32_t unit, ElementRange range);  // of the vector; returns the bytes that the unit takes
   // Byte `offset` of staging is element `first` of the vector; the elements after it lie as in the vector.
   static Placement staged(uint32_t element_bytes, uint64_t offset, uint64_t first);
 
+  // range: of the vector, the whole unit or a part of it.
   PieceRef locate(int32_t unit, ElementRange range) const;
   // Whether a phase that reads here and writes to `other` works in place: both use the same buffer, or the send and
   // receive buffers of an operation in place.
@@ -39,7 +40,7 @@ class Placement {
   uint64_t begin_ = 0;
   bool packed_ = false;
   uint64_t next_ = 0;
-  std::vector<uint64_t> unit_offset_;  // packed: by unit
+  std::vector<uint64_t> unit_offset_;  // packed: where element 0 of the vector would be, by unit, modulo 2^64
   std::vector<uint64_t> shift_;        // displaced: elements to add, by unit, modulo 2^64
 };
 

@@ -138,6 +138,23 @@ std::vector<ElementRange> cut_ranges(const std::vector<ElementRange>& ranges, El
   return result;
 }
 
+std::vector<UnitRange> part_of_units(const std::vector<int32_t>& block, const std::vector<ElementRange>& units,
+                                     uint32_t parts, uint32_t part) {
+  uint64_t elements = 0;
+  for (const int32_t unit : block) elements += units[static_cast<size_t>(unit)].count;
+  const ElementRange wanted = nth_range(elements, parts, part);
+  std::vector<UnitRange> result;
+  uint64_t at = 0;
+  for (const int32_t unit : block) {
+    const ElementRange& whole = units[static_cast<size_t>(unit)];
+    const uint64_t begin = std::max(at, wanted.offset);
+    const uint64_t end = std::min(at + whole.count, wanted.offset + wanted.count);
+    if (begin < end) result.push_back({unit, {whole.offset + begin - at, end - begin}});
+    at += whole.count;
+  }
+  return result;
+}
+
 bool takes_part(const Topology& topology, uint32_t rooted, int32_t rank, int32_t root) {
   for (uint8_t d = 0; d < topology.dimensions.size(); ++d) {
     if ((rooted >> d & 1u) != 0 && topology.coordinate(rank, d) != topology.coordinate(root, d)) return false;

@@ -47,6 +47,14 @@ std::vector<ElementRange> resident_ranges(const Topology& topology, int32_t rank
 // Elements [part.offset, part.offset + part.count) of the concatenated ranges.
 std::vector<ElementRange> cut_ranges(const std::vector<ElementRange>& ranges, ElementRange part);
 
+struct UnitRange {
+  int32_t unit = 0;
+  ElementRange range;  // of V
+};
+// The `part`-th of `parts` equal parts of the data of these units, one after the other.
+std::vector<UnitRange> part_of_units(const std::vector<int32_t>& block, const std::vector<ElementRange>& units,
+                                     uint32_t parts, uint32_t part);
+
 // Whether a rank takes part in a phase that needs the root's coordinate in some dimensions (rooted_dimensions()).
 bool takes_part(const Topology& topology, uint32_t rooted, int32_t rank, int32_t root);
 

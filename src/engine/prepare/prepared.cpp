@@ -186,7 +186,7 @@ Result<PreparedPhase> prepare_regrouping_phase(Preparation& p, ChunkState& chunk
   if (left % 2 == 1) {
     out = Placement::packed(p.element_bytes, p.result.staging_bytes);
     for (int32_t unit = 0; unit < p.result.ranks; ++unit) {
-      p.result.staging_bytes += out.append(unit, chunk.units[static_cast<size_t>(unit)].count);
+      p.result.staging_bytes += out.append(unit, chunk.units[static_cast<size_t>(unit)]);
     }
     p.result.staging_bytes = (p.result.staging_bytes + 63) / 64 * 64;
   }
@@ -195,17 +195,20 @@ Result<PreparedPhase> prepare_regrouping_phase(Preparation& p, ChunkState& chunk
   phase.peers = topology.group(p.context.rank, choice.dimension);
   phase.plan = TRY(plan_for(p, choice, chunk.place.same_memory(out, p.request.in_place)));
   TableBuilder input(chunk.place), output(out);
+  const uint32_t parts = parts_of(*phase.plan);
   for (int32_t j = 0; j < topology.group_size(choice.dimension); ++j) {
-    input.open_block();
-    output.open_block();
-    uint64_t elements = 0;
-    for (const int32_t unit : block_units(topology, p.context.rank, choice.dimension, 0, j)) {
-      const ElementRange& range = chunk.units[static_cast<size_t>(unit)];
-      elements += range.count;
-      if (p.context.data) input.add(unit, range);
-      if (p.context.data) output.add(unit, range);
+    const auto units = block_units(topology, p.context.rank, choice.dimension, 0, j);
+    for (uint32_t part = 0; part < parts; ++part) {
+      input.open_block();
+      output.open_block();
+      uint64_t elements = 0;
+      for (const auto& [unit, range] : part_of_units(units, chunk.units, parts, part)) {
+        elements += range.count;
+        if (p.context.data) input.add(unit, range);
+        if (p.context.data) output.add(unit, range);
+      }
+      phase.logical_bytes.push_back(elements * p.element_bytes);
     }
-    phase.logical_bytes.push_back(elements * p.element_bytes);
   }
   phase.input = input.take();
   phase.output = output.take();
@@ -226,7 +229,7 @@ Placement output_placement(Preparation& p, const ChunkState& chunk, const PhaseC
   Placement staged = Placement::packed(p.element_bytes, p.result.staging_bytes);
   for (int32_t unit : block_units(*p.context.topology, p.context.rank, choice.dimension, fixed_after,
                                   p.context.topology->coordinate(p.context.rank, choice.dimension))) {
-    p.result.staging_bytes += staged.append(unit, chunk.units[unit].count);
+    p.result.staging_bytes += staged.append(unit, chunk.units[unit]);
   }
   p.result.staging_bytes = (p.result.staging_bytes + 63) / 64 * 64;
   return staged;

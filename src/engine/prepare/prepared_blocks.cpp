@@ -38,6 +38,19 @@ Sides uneven_sides(const PreparedPhase& phase, const PrepareRequest& request) {
           side(request.blocks->received, output_blocks(*phase.plan))};
 }
 
+// The logical blocks of each rank's block.
+Ranges cut(const Ranges& ranges, uint32_t parts) {
+  Ranges cut;
+  cut.reserve(ranges.size() * parts);
+  for (const ElementRange& range : ranges) {
+    for (uint32_t part = 0; part < parts; ++part) {
+      const ElementRange inside = nth_range(range.count, parts, part);
+      cut.push_back({range.offset + inside.offset, inside.count});
+    }
+  }
+  return cut;
+}
+
 BlockTable table_of(const Ranges& ranges, BufferId buffer, uint32_t element_bytes) {
   TableBuilder table(Placement::direct(buffer, element_bytes));
   for (const ElementRange& range : ranges) {
@@ -64,7 +77,10 @@ Ranges logical_blocks(const Sides& sides, const PrepareRequest& request, size_t 
 void lay_out_blocks(PreparedPhase& phase, const PrepareRequest& request, int32_t rank, const Ranges& units) {
   CHECK(phase.choice.dimension == kFlat, "blocks that go straight to all ranks have no dimension");
   const auto element_bytes = static_cast<uint32_t>(size_of(request.type));
-  const Sides sides = request.blocks ? uneven_sides(phase, request) : even_sides(phase, request, rank, units);
+  Sides sides = request.blocks ? uneven_sides(phase, request) : even_sides(phase, request, rank, units);
+  if (const uint32_t parts = parts_of(*phase.plan); parts != 1) {
+    sides = {cut(sides.input, parts), cut(sides.output, parts)};
+  }
   for (const ElementRange& block :
        logical_blocks(sides, request, phase.plan->blocks, static_cast<size_t>(rank), units)) {
     phase.logical_bytes.push_back(block.count * element_bytes);

@@ -48,6 +48,29 @@ std::vector<ElementRange> units_of(const Case& c, uint32_t chunk, ChunkCut cut) 
   return ::testing::AssertionSuccess();
 }
 
+TEST(PartOfUnits, CutsTheUnitsDataInOrder) {
+  const std::vector<ElementRange> units = {{100, 3}, {50, 0}, {200, 4}, {7, 1}};
+  const std::vector<int32_t> block = {2, 0, 1, 3};
+  for (uint32_t parts = 1; parts <= 9; ++parts) {
+    std::vector<std::pair<int32_t, uint64_t>> elements;  // in order
+    for (uint32_t part = 0; part < parts; ++part) {
+      uint64_t length = 0;
+      for (const UnitRange& piece : part_of_units(block, units, parts, part)) {
+        EXPECT_GT(piece.range.count, 0u);
+        length += piece.range.count;
+        for (uint64_t i = 0; i < piece.range.count; ++i) elements.emplace_back(piece.unit, piece.range.offset + i);
+      }
+      EXPECT_EQ(length, nth_range(8, parts, part).count);
+    }
+    std::vector<std::pair<int32_t, uint64_t>> expected;
+    for (const int32_t unit : block) {
+      const ElementRange& range = units[static_cast<size_t>(unit)];
+      for (uint64_t i = 0; i < range.count; ++i) expected.emplace_back(unit, range.offset + i);
+    }
+    EXPECT_EQ(elements, expected) << parts;
+  }
+}
+
 TEST(NthRange, CutsWithoutGapsLongerOnesFirst) {
   for (uint64_t elements : {0u, 1u, 7u, 8u, 1000u}) {
     for (uint32_t n = 1; n <= 9; ++n) {

@@ -75,8 +75,9 @@ class Ranks {
       const PreparedPhase& phase = prepared_[r]->phases[chunk][stage];
       for (const int32_t peer : phase.peers) {
         const PreparedPhase& theirs = prepared_[static_cast<size_t>(peer)]->phases[chunk][stage];
-        const auto mine = static_cast<uint32_t>(phase.plan->me);
-        for (uint32_t i = theirs.input.first[mine]; i < theirs.input.first[mine + 1]; ++i) {
+        const uint32_t parts = parts_of(*phase.plan);
+        const uint32_t mine = static_cast<uint32_t>(phase.plan->me) * parts;
+        for (uint32_t i = theirs.input.first[mine]; i < theirs.input.first[mine + parts]; ++i) {
           const PieceRef& piece = theirs.input.pieces[i];
           const auto& from = at(static_cast<size_t>(peer), piece.buffer);
           for (uint64_t e = 0; e < piece.bytes / 4; ++e) taken[r].push_back(from.at(piece.offset / 4 + e));

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int32_t kRanks = 4;
 constexpr uint64_t kSegmentBytes = 4096;
-constexpr size_t kSegments = 6;  // of a block
+constexpr size_t kSegments = 12;  // of a block, which goes in two messages
 constexpr size_t kElements = kSegments * kSegmentBytes / sizeof(float);
 constexpr uint64_t kNumber = 1;
 
@@ -137,7 +137,7 @@ TEST_F(Turns, ShareOneWindowThatIsAlwaysFull) {
   EXPECT_TRUE(end_->complete());
 }
 
-// A peer that is late holds up what comes two turns after it, so that three never meet.
+// A peer that is late holds up what comes two messages after it, so that three never meet.
 TEST_F(Turns, WaitForALateMessageTwoTurnsBefore) {
   begin();
   std::deque<SendRequest*>& sends = transport_->sends;
@@ -146,7 +146,7 @@ TEST_F(Turns, WaitForALateMessageTwoTurnsBefore) {
     drive();
   }
   const SendRequest* const late = sends.front();  // the last segment to the first peer
-  for (size_t i = 0; i < kSegments; ++i) {        // all segments to the second one
+  for (size_t i = 0; i < kSegments / 2; ++i) {    // all segments of the first message to the second one
     ASSERT_GE(sends.size(), 2u) << i;
     ASSERT_EQ(sends.front(), late);
     EXPECT_EQ(peers_of(sends), 2u) << i;
@@ -154,7 +154,7 @@ TEST_F(Turns, WaitForALateMessageTwoTurnsBefore) {
     sends.erase(sends.begin() + 1);
     drive();
   }
-  EXPECT_EQ(sends.size(), 1u) << "the third one has no turn yet";
+  EXPECT_EQ(sends.size(), 1u) << "the message after it has no turn yet";
   end_oldest(sends);
   drive();
   EXPECT_EQ(sends.size(), kSegmentsInFlight);

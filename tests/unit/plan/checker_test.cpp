@@ -342,6 +342,33 @@ TEST(PlanChecker, FindsADeadlockThatOnlyBufferingWouldHide) {
                "deadlock: rank 0, step 1 (reduce) of logical block 0 waits forever for rank 0, step 0 (send to 1)");
 }
 
+// An all-to-all of two ranks in halves. If `crossed`, they send one half for the other.
+std::vector<Plan> halves(bool crossed) {
+  std::vector<Plan> plans;
+  for (uint32_t me : {0, 1}) {
+    const uint32_t peer = 1 - me;
+    PlanBuilder builder(request(PhaseKind::kAllToAll, 2, static_cast<int32_t>(me)), 4);
+    for (uint32_t half : {0u, 1u}) {
+      const uint32_t from = crossed ? 1 - half : half;
+      builder.send(static_cast<int32_t>(peer), input(2 * peer + from), 2 * peer + half);
+    }
+    for (uint32_t half : {0u, 1u}) builder.recv(static_cast<int32_t>(peer), output(2 * peer + half), 2 * me + half);
+    builder.copy(output(2 * me, 2), input(2 * me, 2), 2 * me);
+    plans.push_back(std::move(builder).finish());
+  }
+  return plans;
+}
+
+TEST(PlanChecker, KnowsThePartsOfAnAllToAll) {
+  const Status status = check_plans(halves(false));
+  EXPECT_TRUE(status.ok()) << status.error().message;
+  // Halves need not be equally long.
+  expect_fault(halves(true), "reads input block 1 as logical block 0, but it holds logical block 1 of this all-to-all");
+  std::vector<Plan> plans = halves(false);
+  for (Plan& plan : plans) plan.blocks = 3;
+  expect_fault(plans, "the plan of rank 0 has 3 blocks; this phase has equally many for each rank");
+}
+
 TEST(PlanChecker, FindsBrokenStructure) {
   auto plans = exchange(false);
   plans[1].me = 0;
