@@ -89,9 +89,9 @@ TEST(Alone, AWindowHoldsTheLinkUntilSegmentsArrive) {
 TEST(Alone, MessagesInTurnShareOneWindow) {
   const Topology topology = grid({{4, 8000, 100'000}});
   const Schedule schedule = single(PhaseKind::kAllToAll, "pairwise", 4 * kMiB);
-  StepsOptions options = cut(16);
+  StepsOptions options = cut(8);
   options.window = 1;
-  // 3 messages of 16 segments of 64 KiB, one at a time.
+  // 3 blocks in halves: 6 messages of 8 segments of 64 KiB, one at a time.
   EXPECT_EQ(time_ns(topology, schedule, options), 48 * (65'536 + 100'000));
   options.window = 2;
   // As one message of 48 segments: two arrive in the time that the first of them takes.
