@@ -230,7 +230,8 @@ bool PeerRails::tick(int64_t now_ns) {
     expect_first_connection(i, now_ns);
     if (silent(i, now_ns) && !judge(i, now_ns)) return false;
     const bool again = way.was_up || !way.why.empty();
-    if (way.state == RailState::kDown && !unsettled(i) && now_ns >= way.retry_ns) {
+    // A rail that is lost with the goodbye on it is not made again: there would be none for it.
+    if (way.state == RailState::kDown && !unsettled(i) && now_ns >= way.retry_ns && !link_.is_closed()) {
       try_again(i, now_ns);
     } else if (way.state == RailState::kConnecting && again && now_ns >= way.retry_ns) {
       hooks_.drop(i);

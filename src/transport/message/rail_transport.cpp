@@ -318,23 +318,26 @@ Status RailTransport::check_gone(int32_t rank) {
   return {};
 }
 
+// A rank that dies while this one closes must not keep the others from getting their goodbyes.
 Status RailTransport::ended(size_t rail, int32_t rank) {
   Peer& peer = at(rank);
   const std::string how = "closed its " + kind_ + " connection without a goodbye: it failed or was killed";
   if (peer.rails == nullptr) {
     if (!link_of(rank).peer_left()) {
       peer.record->lost(RailState::kDown, "the other side has closed the connection", now());
-      return Error{Code::kRemoteError, how};
+      if (!closed_) return Error{Code::kRemoteError, how};
+    } else {
+      peer.record->down("the other rank has left in order", now());
+      TRY(check_left(rank));
     }
-    peer.record->down("the other rank has left in order", now());
-    TRY(check_left(rank));
     peer.left = true;
     return {};
   }
   const size_t path = peer.path_of(rail);
   if (peer.link->peer_left(path)) {
     peer.rails->closed(path, now());
-  } else if (!peer.rails->lost(path, "the other side has closed the connection", now()) && !peer.has_left()) {
+  } else if (const bool others = peer.rails->lost(path, "the other side has closed the connection", now());
+             !others && !peer.has_left() && !closed_) {
     return Error{Code::kRemoteError, how + " (" + peer.rails->story(now()) + ")"};
   }
   return check_gone(rank);
@@ -345,7 +348,9 @@ Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
   if (peer.rails == nullptr) {
     link_of(rank);
     peer.record->lost(RailState::kDown, why.message, now());
-    return why;
+    if (!closed_) return why;
+    peer.left = true;
+    return {};
   }
   const bool others = peer.rails->lost(peer.path_of(rail), why.message, now());
   if (!others && !peer.has_left() && !closed_) return gone(rank);

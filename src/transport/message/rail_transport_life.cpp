@@ -150,8 +150,9 @@ void RailTransport::close_several(int64_t deadline_ns) {
   }
 }
 
-// True: the two ranks have said goodbye over every rail, or nothing leads to the peer. A rank whose peer has left may
-// still wait for an acknowledgement before its own goodbye. A rail that ended before would count as lost there.
+// True: this rank's goodbye has gone over every rail and is answered, or nothing leads to the peer. A rank whose peer
+// has left may still wait for an acknowledgement before its own goodbye. A rail that ended before would count as lost
+// at the peer.
 bool RailTransport::close_peer(Peer& peer, bool hurry) {
   if (hurry) peer.rails->hurry();
   if (hurry || peer.has_left() || peer.rails->all_arrived()) peer.link->close(true);
