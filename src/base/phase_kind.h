@@ -40,7 +40,7 @@ constexpr PhaseKind with_known_blocks(PhaseKind kind) {
 constexpr bool has_pairwise_blocks(PhaseKind kind) {
   return with_known_blocks(kind) != kind;
 }
-// Whether its logical blocks are one per rank.
+// Whether its data is a block for each rank.
 constexpr bool has_block_per_rank(PhaseKind kind) {
   const PhaseKind known = with_known_blocks(kind);
   return known == PhaseKind::kReduceScatter || known == PhaseKind::kAllGather || known == PhaseKind::kAllToAll ||

@@ -59,7 +59,7 @@ Status check_header(const std::vector<Plan>& plans, size_t rank) {
     return fault(who + " has " + std::to_string(plan.blocks) + " blocks, rank 0's " + std::to_string(first.blocks));
   }
   if (has_block_per_rank(plan.kind) && plan.blocks != plans.size() * parts_of(plan)) {
-    const bool parts = with_known_blocks(plan.kind) == PhaseKind::kAllToAll;
+    const bool parts = plan.kind == PhaseKind::kAllToAll;
     return fault(who + " has " + std::to_string(plan.blocks) + " blocks; this phase has " +
                  (parts ? "equally many for each rank" : "one per rank"));
   }

@@ -138,7 +138,7 @@ uint32_t output_blocks(const Plan& plan) {
 }
 
 uint32_t parts_of(const Plan& plan) {
-  if (with_known_blocks(plan.kind) != PhaseKind::kAllToAll) return 1;
+  if (plan.kind != PhaseKind::kAllToAll) return 1;
   return plan.blocks / static_cast<uint32_t>(plan.group_size);
 }
 

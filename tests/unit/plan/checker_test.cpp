@@ -367,6 +367,10 @@ TEST(PlanChecker, KnowsThePartsOfAnAllToAll) {
   std::vector<Plan> plans = halves(false);
   for (Plan& plan : plans) plan.blocks = 3;
   expect_fault(plans, "the plan of rank 0 has 3 blocks; this phase has equally many for each rank");
+  // A pair has one message each way where only it knows the lengths.
+  plans = halves(false);
+  for (Plan& plan : plans) plan.kind = PhaseKind::kAllToAllV;
+  expect_fault(plans, "the plan of rank 0 has 4 blocks; this phase has one per rank");
 }
 
 TEST(PlanChecker, FindsBrokenStructure) {
