@@ -21,7 +21,7 @@ namespace trestle {
 // Bytes of the phase. Reduce-scatter: the data before the phase. All-gather: the data after it. All-reduce, reduce,
 // broadcast: the whole data. All-to-all: the whole input. Gather, scatter: all blocks, as the root has them.
 struct AlgorithmCost {
-  uint32_t steps = 0;     // consecutive messages on the critical path
+  uint32_t steps = 0;     // consecutive messages on the critical path; those to one peer in turn count as one
   uint64_t sent_num = 0;  // fraction of the phase's bytes that the busiest rank sends or receives
   uint64_t sent_den = 1;
   // Fraction of the phase's bytes that the busiest rank reads in reductions, not counting its own.

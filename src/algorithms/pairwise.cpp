@@ -5,11 +5,12 @@
 //                              step 3   0 <-> 3   1 <-> 2
 //   other sizes:               in step s rank r sends to r + s and receives from r - s
 //
-// Cost: n-1 steps, n-1 messages of one block: (n-1)/n of the data, the least possible. Direct moves as much in one
-// step. But here each port has only one sender at a time. So senders do not congest a port, and a message that is
-// divided over several links gets the full rate of each. For large blocks over a network. The steps overlap by one:
-// when the last segments of a block are under way, the first ones of the next block fill the window (Step::after).
-// Every block goes directly from its owner to its receiver. So this algorithm serves all-to-all-v too.
+// Cost: n-1 steps, in each of which a rank sends a block, whole or in two halves: (n-1)/n of the data, the least
+// possible. Direct moves as much in one step. But here each port has only one sender at a time. So senders do not
+// congest a port, and a message that is divided over several links gets the full rate of each. For large blocks over a
+// network. The steps overlap by one: when the last segments of a block are under way, the first ones of the next block
+// fill the window (Step::after). Every block goes directly from its owner to its receiver. So this algorithm serves
+// all-to-all-v too.
 //
 // Two ranks that exchange blocks with each other (with a power of two in every step, with another even size halfway
 // round) do so in halves: one begins with the first half, the other one with the second. Not in all-to-all-v, where a
@@ -17,10 +18,10 @@
 //
 // In place, a block that arrives before the old one at its place has left would destroy it. In a pair, each rank first
 // copies the half that it sends last. So the peer's first half can arrive at once, and its second half where the rank's
-// own first half has left: half a block earlier, so that neither ever waits. Without halves one of the two copies its
-// block, and the other one receives when its own block has left. Not in a pair, a rank copies the blocks that leave in
-// the second half of the steps. At most n/2 blocks of scratch. The halves are the same when not in place, because each
-// rank decides for itself whether it works in place.
+// own first half has left: half a block earlier. Without halves one of the two copies its block, and the other one
+// receives when its own block has left. Not in a pair, a rank copies the blocks that leave in the second half of the
+// steps. At most n/2 blocks of scratch. The halves are the same when not in place, because each rank decides for itself
+// whether it works in place.
 //
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005), section
 // 4.3 (pairwise exchange).
@@ -154,7 +155,7 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
   if (group_size == 1) return {};
   const auto n = static_cast<uint32_t>(group_size);
   const uint32_t messages = n - 1 + (in_halves(kind, group_size) ? steps_in_pairs(group_size) : 0);
-  return {.steps = messages, .sent_num = n - 1, .sent_den = n, .messages = 2 * messages};
+  return {.steps = n - 1, .sent_num = n - 1, .sent_den = n, .messages = 2 * messages};
 }
 
 }  // namespace

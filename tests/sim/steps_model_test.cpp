@@ -204,6 +204,25 @@ TEST(Coarseness, HardlyMattersForLongChains) {
   }
 }
 
+// Limited by the link, by two peers under way, by the window.
+TEST(Coarseness, HardlyMattersForMessagesInTurn) {
+  for (const int32_t size : {64, 66, 101, 130, 256}) {
+    for (const uint64_t latency_ns : {1'000u, 30'000u, 200'000u, 1'000'000u}) {
+      for (const uint32_t window : {0u, 8u}) {
+        const Topology topology = grid({{size, 10'000, latency_ns}});
+        const Schedule schedule = single(PhaseKind::kAllToAll, "pairwise", static_cast<uint64_t>(size) * 131'072);
+        StepsOptions coarse = cut(8);
+        coarse.window = window;
+        StepsOptions fine = coarse;
+        fine.most_messages = 1000;
+        const auto exact = static_cast<double>(time_ns(topology, schedule, fine));
+        EXPECT_NEAR(static_cast<double>(time_ns(topology, schedule, coarse)) / exact, 1.0, 0.03)
+            << size << " ranks, " << latency_ns << " ns, window " << window << ": " << exact;
+      }
+    }
+  }
+}
+
 TEST(Coarseness, OfSegmentsKeepsTheTotalWhereLinksAreBusy) {
   const Topology topology = grid({{16, 160'000, 700}, {8, 80'000, 700}});
   const Schedule schedule = hierarchical({"hd", "ring"}, 256 * kMiB, 16, 4);

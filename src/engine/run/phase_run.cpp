@@ -161,18 +161,25 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   return true;
 }
 
-// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). At most two messages of a row of
-// turns are under way, and their segments together are no more than those of one.
+// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). Of a row of turns the messages
+// of at most two peers are under way, and their segments together are no more than those of one message.
 bool PhaseRun::has_turn(uint32_t step) const {
   if (bounces_ != nullptr && !has_room(step)) return false;
-  const uint32_t before = plan_.steps[step].after;
+  uint32_t before = plan_.steps[step].after;
   if (before == kNoStep) return true;
-  const uint32_t first = plan_.steps[before].after;
-  if (first != kNoStep && !is_complete(first)) return false;
   const StepRun& mine = steps_[step];
-  const StepRun& its = steps_[before];
-  const uint64_t begun = std::max(mine.issued, mine.submitted);
-  return its.issued == its.segments && its.issued - its.finished + begun - mine.finished < window_;
+  if (steps_[before].issued != steps_[before].segments) return false;
+  uint64_t under_way = std::max(mine.issued, mine.submitted) - mine.finished;
+  int32_t peer = plan_.steps[step].peer;
+  for (uint32_t changes = 0; before != kNoStep; before = plan_.steps[before].after) {
+    if (plan_.steps[before].peer != peer) ++changes;
+    // Before the third last peer's messages all are complete: the last peer's ones have begun.
+    if (changes > 2) break;
+    if (changes == 2 && !is_complete(before)) return false;
+    peer = plan_.steps[before].peer;
+    under_way += steps_[before].issued - steps_[before].finished;
+  }
+  return under_way < window_;
 }
 
 uint64_t PhaseRun::segment_size(uint32_t step, uint64_t segment) const {

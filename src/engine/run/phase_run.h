@@ -205,7 +205,7 @@ class PhaseRun {
   uint32_t ranks_;
   const bool data_;
   const uint64_t check_;
-  const uint32_t window_;                   // segments in flight of a step, and of two messages that take turns
+  const uint32_t window_;                   // segments in flight of a step, and of messages that take turns together
   const bool tells_sizes_;                  // only the two ends of a message know its length
   const std::unique_ptr<Bounces> bounces_;  // or nullptr
   Part part_ = Part::kIdle;

@@ -35,6 +35,25 @@ void split(uint64_t total_ps, uint64_t bytes, uint64_t segment_bytes, uint32_t s
   last = total_ps - each * (segments - 1);
 }
 
+// A message of a chain.
+struct Chained {
+  uint64_t link_ps;
+  uint64_t segments;
+  uint64_t latency_ps;
+  bool turns;       // ShapeMessage::turns
+  uint32_t window;  // StepsOptions::window
+};
+
+// How long after a message the next one of its chain ends. It follows the first segment of the one before, or in turns
+// the end of the one before that, and the window of both.
+uint64_t chained_ps(const Chained& one) {
+  const uint64_t segment_ps = one.link_ps / one.segments;
+  if (!one.turns) return std::max(one.link_ps, one.latency_ps + segment_ps);
+  uint64_t ps = std::max(one.link_ps, (one.latency_ps + one.link_ps) / 2);
+  if (one.window != 0) ps = std::max(ps, one.segments * (one.latency_ps + segment_ps) / one.window);
+  return ps;
+}
+
 // Fills in needs and followers: which segments of a message wait for which segments of others.
 class Wiring {
  public:
@@ -150,15 +169,16 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
                                  PhaseBytes bytes) const {
   StepsMessage result;
   const uint64_t count = uint64_t{what.copies} * what.in_turn;
-  const uint64_t one_bytes = scaled(bytes, what.blocks, shape.blocks, 1, 1);
-  const uint64_t real_segment = segment_bytes_of(rail.segments, one_bytes);
-  const uint64_t real_segments = segments_of(one_bytes, real_segment);
+  const uint64_t part_bytes = scaled(bytes, what.blocks, shape.blocks, 1, what.parts);
+  const uint64_t real_segment = segment_bytes_of(rail.segments, part_bytes);
+  const uint64_t real_segments = what.parts * segments_of(part_bytes, real_segment);
   // The number of segments of a message in the model, before it counts for all copies or merged messages.
   const uint64_t drawn = std::min<uint64_t>(real_segments, std::max(options_.most_segments, 1u));
   const uint64_t most = what.in_turn > 1 ? std::max<uint64_t>(drawn, 32) : kMostSegmentsOfMessage;
   result.segments = static_cast<uint32_t>(std::min(drawn * count, most));
   result.bytes = scaled(bytes, what.blocks * count, shape.blocks, 1, 1);
-  const bool as_cut = result.segments == real_segments * count && count == 1;
+  const bool evenly = what.parts == 1 || part_bytes % real_segment == 0;
+  const bool as_cut = result.segments == real_segments * count && count == 1 && evenly;
   const uint64_t segment =
       as_cut ? real_segment : std::max<uint64_t>(1, round_up_divide(result.bytes, result.segments));
   if (result.bytes <= segment * (result.segments - 1)) {  // rounding left no bytes for the last one
@@ -180,14 +200,11 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
   const uint64_t latency_ps = rail.cost.latency_ns * kPsPerNs;
   result.delay_ps = latency_ps + (what.hops - 1) * (latency_ps + result.segment_ps);
   if (what.in_turn > 1) {
-    // One message of the chain may end turn_ps after the one before, so `in_turn` merged messages take in_turn times
-    // that.
-    const uint64_t one_ps = link_ps / count;
-    const uint64_t turn_ps = std::max(one_ps, latency_ps + one_ps / real_segments);
-    const uint64_t together_ps = turn_ps * what.in_turn;
+    const Chained one{link_ps / count, real_segments, latency_ps, what.turns, options_.window};
+    const uint64_t together_ps = chained_ps(one) * what.in_turn;
     result.delay_ps = std::max(latency_ps, together_ps - std::min(together_ps, result.segment_ps));
   }
-  if (options_.window != 0) {
+  if (options_.window != 0 && !what.turns) {  // chained_ps() has counted it for those that take turns
     const uint64_t window = round_up_divide(options_.window * count * result.segments, real_segments * count);
     // Every hop has a window of its own, and a segment of the model has arrived only after the last hop.
     const uint64_t over_all_hops = std::max<uint64_t>(1, window) * what.hops;

@@ -27,7 +27,9 @@ struct ShapeDependency {
 struct ShapeMessage {
   uint64_t blocks = 1;   // of PhaseShape::blocks, per copy
   uint32_t copies = 1;   // messages of this size that go to different peers at the same time
+  uint32_t parts = 1;    // it is really so many messages of equal size, one after the other to the same peer
   uint32_t in_turn = 1;  // merged messages, each of which follows the one before
+  bool turns = false;    // the merged messages take turns (Step::after) and wait for no data
   // Consecutive messages that carry the same data. One of them is this rank's.
   uint32_t hops = 1;
   uint64_t reduced_blocks = 0;  // blocks, in all copies, that the receiver reduces

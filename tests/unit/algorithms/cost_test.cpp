@@ -63,6 +63,7 @@ Counted count_traffic(const std::vector<Plan>& plans) {
 }
 
 // The number of consecutive messages: a step that receives messages is one later than the latest of their sends.
+// Messages to one peer in turn are one.
 uint32_t longest_chain(const std::vector<Plan>& plans) {
   std::map<std::tuple<int32_t, int32_t, uint32_t>, uint32_t> sends;
   std::vector<std::vector<uint32_t>> depth;
@@ -86,9 +87,11 @@ uint32_t longest_chain(const std::vector<Plan>& plans) {
           // A wait until a send has finished (write after read) is not a message.
           deepest = std::max(deepest, depth[me][before]);
         }
-        // The turn comes when the message before has arrived, which is a message later than it was sent.
+        // The turn comes when the message before has arrived, which is a message later than it was sent. A message to
+        // the same peer is the rest of that one.
         if (step.after != kNoStep) {
-          deepest = std::max(deepest, depth[me][step.after] + (step.kind == StepKind::kSend ? 1 : 0));
+          const bool next_turn = step.kind == StepKind::kSend && plan.steps[step.after].peer != step.peer;
+          deepest = std::max(deepest, depth[me][step.after] + (next_turn ? 1 : 0));
         }
         auto message = [&](int32_t peer, uint32_t number) {
           deepest = std::max(deepest, depth[static_cast<size_t>(peer)][sends.at({peer, plan.me, number})] + 1);

@@ -1,5 +1,5 @@
-// Messages that take turns (Step::after): at most two are under way, and they share one window of segments, which is
-// always full.
+// Messages that take turns (Step::after): those of at most two peers are under way, and they share one window of
+// segments, which is always full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +81,9 @@ class Turns : public testing::Test {
     engine_ = std::make_shared<Engine>(std::move(config), std::move(transports), std::move(router), nullptr);
   }
 
-  void begin() {
+  void begin(uint64_t segment_bytes = kSegmentBytes) {
+    static uint64_t bytes = 0;
+    bytes = segment_bytes;
     Dimension dimension;
     dimension.size = kRanks;
     topology_.dimensions = {dimension};
@@ -95,7 +97,7 @@ class Turns : public testing::Test {
     schedule.orders = {{kFlat, 1, {{0, 0}}}};
     PrepareContext context;
     context.topology = &topology_;
-    context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return kSegmentBytes; };
+    context.segment_bytes = [](const void*, const std::vector<int32_t>&) { return bytes; };
     auto prepared = prepare(request, schedule, context);
     ASSERT_TRUE(prepared.ok()) << prepared.error().message;
     Operation* const operation = engine_->acquire(prepared.value());
@@ -137,8 +139,22 @@ TEST_F(Turns, ShareOneWindowThatIsAlwaysFull) {
   EXPECT_TRUE(end_->complete());
 }
 
-// A peer that is late holds up what comes two messages after it, so that three never meet.
-TEST_F(Turns, WaitForALateMessageTwoTurnsBefore) {
+// Blocks of one segment per half: both halves to both peers.
+TEST_F(Turns, AreUnderWayWithTwoPeersWhereAMessageIsOneSegment) {
+  begin(kSegments * kSegmentBytes / 2);
+  for (size_t left = 2 * (kRanks - 1); left > 0; --left) {
+    ASSERT_EQ(transport_->sends.size(), std::min<size_t>(left, left % 2 == 0 ? 4 : 3)) << left;
+    EXPECT_LE(peers_of(transport_->sends), 2u) << left;
+    EXPECT_EQ(transport_->receives.size(), transport_->sends.size()) << left;
+    end_oldest(transport_->sends);
+    end_oldest(transport_->receives);
+    drive();
+  }
+  EXPECT_TRUE(end_->complete());
+}
+
+// A peer that is late holds up what comes two peers after it, so that three never meet.
+TEST_F(Turns, WaitForALatePeerTwoTurnsBefore) {
   begin();
   std::deque<SendRequest*>& sends = transport_->sends;
   for (size_t i = 0; i + 1 < kSegments; ++i) {
@@ -146,7 +162,7 @@ TEST_F(Turns, WaitForALateMessageTwoTurnsBefore) {
     drive();
   }
   const SendRequest* const late = sends.front();  // the last segment to the first peer
-  for (size_t i = 0; i < kSegments / 2; ++i) {    // all segments of the first message to the second one
+  for (size_t i = 0; i < kSegments; ++i) {        // all segments of the second peer's messages
     ASSERT_GE(sends.size(), 2u) << i;
     ASSERT_EQ(sends.front(), late);
     EXPECT_EQ(peers_of(sends), 2u) << i;
