@@ -52,6 +52,22 @@ int32_t Topology::group_size(uint8_t dimension) const {
   return dimensions[dimension].size;
 }
 
+uint64_t bytes_in_a_step(const Topology& topology, uint8_t dimension) {
+  static constexpr uint64_t kMbpsNsPerByte = 8000;
+  uint64_t most = 0;
+  for (size_t d = 0; d < topology.dimensions.size(); ++d) {
+    if (dimension != kFlat && dimension != d) continue;
+    const Dimension& one = topology.dimensions[d];
+    const TransportFacts& nominal = facts_of(one.transport);
+    const uint64_t latency_ns = one.latency_ns == kNominalLatency ? nominal.latency_ns : one.latency_ns;
+    const unsigned __int128 product =
+        static_cast<unsigned __int128>(one.bandwidth_mbps == 0 ? nominal.bandwidth_mbps : one.bandwidth_mbps) *
+        latency_ns / kMbpsNsPerByte;
+    most = std::max(most, static_cast<uint64_t>(std::min<unsigned __int128>(product, UINT64_MAX / 4)));
+  }
+  return most;
+}
+
 uint8_t Topology::outermost_difference(int32_t a, int32_t b) const {
   for (auto d = static_cast<uint8_t>(dimensions.size()); d-- > 0;) {
     if (coordinate(a, d) != coordinate(b, d)) return d;

@@ -67,6 +67,10 @@ struct Topology {
   TransportKind transport_between(int32_t a, int32_t b) const;
 };
 
+// What a rank can send in the latency of a step (the bandwidth-delay product): the most of any dimension for kFlat. By
+// the transport's nominal figures where there are no others.
+uint64_t bytes_in_a_step(const Topology& topology, uint8_t dimension);
+
 // The interfaces that the topology names for a dimension, in the grammar of TRESTLE_RAILS: "eth1",
 // "eth1@25g,eth2@800m".
 // "": none.

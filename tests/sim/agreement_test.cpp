@@ -156,6 +156,41 @@ TEST(AgreementOf, LinksThatShareAResource) {
   EXPECT_NEAR(static_cast<double>(steps.value().time_ps) / static_cast<double>(engine.value().time_ps), 1.0, 0.02);
 }
 
+Schedule pairwise(uint64_t bytes) {
+  Schedule schedule;
+  schedule.bytes = bytes;
+  const auto row = static_cast<uint16_t>(find_algorithm("pairwise").value() - algorithms().data());
+  schedule.chunks = {{bytes, {{kFlat, PhaseKind::kAllToAll, row}}}};
+  schedule.orders = {{kFlat, 1, {{0, 0}}}};
+  return schedule;
+}
+
+// Blocks from far shorter to far longer than what the link carries in its latency, in halves of one segment and of
+// many. Turns leave pauses only where the blocks of two peers are shorter than that.
+TEST(AgreementOf, MessagesInTurn) {
+  constexpr uint64_t kLatencyNs = 50'000;
+  constexpr uint64_t kNsPerKiB = 8 * 1024 / 10;
+  for (const int32_t ranks : {4, 6, 8}) {
+    const Topology topology = topology_of({"switch", {{ranks, kSwitch, 10, kLatencyNs}}});
+    for (const uint64_t kib : {4, 16, 64, 128, 512, 4096}) {
+      SimulateOptions options;
+      options.collective = Collective::kAllToAll;
+      options.segments.bytes = 64 * 1024;
+      options.window = 4;
+      const Schedule schedule = pairwise(static_cast<uint64_t>(ranks) * kib * 1024);
+      auto steps = simulate_schedule(SimModel::kSteps, schedule, topology, options);
+      auto engine = simulate_schedule(SimModel::kEngine, schedule, topology, options);
+      ASSERT_TRUE(steps.ok() && engine.ok());
+      const auto turns = static_cast<uint64_t>(ranks - 1);
+      const auto real = static_cast<double>(engine.value().time_ps);
+      EXPECT_NEAR(static_cast<double>(steps.value().time_ps) / real, 1.0, 0.01) << ranks << " ranks, " << kib << " KiB";
+      if (kib * kNsPerKiB < kLatencyNs) continue;
+      EXPECT_LE(real, 1010.0 * static_cast<double>(turns * kib * kNsPerKiB + kLatencyNs))
+          << ranks << " ranks, " << kib << " KiB";
+    }
+  }
+}
+
 // Simulation without data takes as long as with data.
 TEST(AgreementOf, RunsWithAndWithoutData) {
   const Topology topology = topology_of(kSystems[3]);

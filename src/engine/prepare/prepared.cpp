@@ -314,6 +314,7 @@ uint64_t hash_with_names(const Schedule& schedule, SharedPreparation* shared) {
 
 // How many segments of its steps are in flight, and where those of a device lie.
 void bind_window(PreparedPhase& phase, const PrepareRequest& request, const PrepareContext& context) {
+  phase.turn_bytes = 2 * bytes_in_a_step(*context.topology, phase.choice.dimension);
   phase.segments_in_flight =
       context.in_flight == nullptr ? context.segments_in_flight : context.in_flight(context.self, phase.peers);
   if (request.place == MemoryPlace::kDevice)

@@ -103,6 +103,9 @@ struct PreparedPhase {
   std::vector<StepBounce> bounces;           // by step; empty for buffers in host memory
   uint64_t bounce_bytes = 0;
   uint32_t segments_in_flight = 0;  // of one step
+  // Step::after: a third message is under way only while those before it have fewer bytes left than this, which is twice
+  // what the link carries in the latency of a step. More keeps the link busy without it.
+  uint64_t turn_bytes = 0;
 };
 
 // Enough to keep a rail busy while the oldest segment of a step is reduced. Also bounds the memory that a younger phase

@@ -161,25 +161,29 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   return true;
 }
 
-// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). Of a row of turns the messages
-// of at most two peers are under way, and their segments together are no more than those of one message.
+// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). Of a row of turns two messages
+// are under way, or if they are too short to keep the link busy, the messages of two peers. Their segments together are
+// no more than those of one message.
 bool PhaseRun::has_turn(uint32_t step) const {
   if (bounces_ != nullptr && !has_room(step)) return false;
   uint32_t before = plan_.steps[step].after;
   if (before == kNoStep) return true;
   const StepRun& mine = steps_[step];
   if (steps_[before].issued != steps_[before].segments) return false;
-  uint64_t under_way = std::max(mine.issued, mine.submitted) - mine.finished;
+  uint64_t segments = std::max(mine.issued, mine.submitted) - mine.finished;
+  uint64_t messages = 1;
+  uint64_t bytes = 0;
   int32_t peer = plan_.steps[step].peer;
   for (uint32_t changes = 0; before != kNoStep; before = plan_.steps[before].after) {
-    if (plan_.steps[before].peer != peer) ++changes;
-    // Before the third last peer's messages all are complete: the last peer's ones have begun.
-    if (changes > 2) break;
-    if (changes == 2 && !is_complete(before)) return false;
+    if (plan_.steps[before].peer != peer && ++changes > 2) break;  // they ended before the last peer's turn began
     peer = plan_.steps[before].peer;
-    under_way += steps_[before].issued - steps_[before].finished;
+    if (is_complete(before)) continue;
+    if (changes == 2) return false;
+    segments += steps_[before].issued - steps_[before].finished;
+    bytes += phase_.step_bytes[before] - steps_[before].done_bytes;
+    ++messages;
   }
-  return under_way < window_;
+  return segments < window_ && (messages <= 2 || bytes < phase_.turn_bytes);
 }
 
 uint64_t PhaseRun::segment_size(uint32_t step, uint64_t segment) const {

@@ -133,7 +133,8 @@ class Joiner {
         {its.message, mine.begin + d.my_begin, mine.begin + d.my_end, its.begin + d.its_begin});
   }
 
-  // Messages of a row of turns are under way with at most two peers.
+  // Messages of a row of turns are under way with at most two peers. That fewer are where they keep the link busy
+  // makes no difference here.
   void add_turns(uint32_t step) {
     using Turn = ShapeDependency::Turn;
     Turn turn = Turn::kWindow;

@@ -1,5 +1,5 @@
-// Messages that take turns (Step::after): those of at most two peers are under way, and they share one window of
-// segments, which is always full.
+// Messages that take turns (Step::after): two are under way, or those of two peers where two are too short for the
+// link. They share one window of segments, which is always full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,11 +81,13 @@ class Turns : public testing::Test {
     engine_ = std::make_shared<Engine>(std::move(config), std::move(transports), std::move(router), nullptr);
   }
 
-  void begin(uint64_t segment_bytes = kSegmentBytes) {
+  void begin(uint64_t segment_bytes = kSegmentBytes, uint64_t latency_ns = 0) {
     static uint64_t bytes = 0;
     bytes = segment_bytes;
     Dimension dimension;
     dimension.size = kRanks;
+    dimension.bandwidth_mbps = 8000;  // a byte in a nanosecond
+    dimension.latency_ns = latency_ns;
     topology_.dimensions = {dimension};
     PrepareRequest request;
     request.collective = Collective::kAllToAll;
@@ -139,9 +141,10 @@ TEST_F(Turns, ShareOneWindowThatIsAlwaysFull) {
   EXPECT_TRUE(end_->complete());
 }
 
-// Blocks of one segment per half: both halves to both peers.
-TEST_F(Turns, AreUnderWayWithTwoPeersWhereAMessageIsOneSegment) {
-  begin(kSegments * kSegmentBytes / 2);
+// Messages of one segment: half a block.
+TEST_F(Turns, AreUnderWayWithTwoPeersIfTheirMessagesAreShorterThanTheLatency) {
+  constexpr uint64_t kHalf = kSegments * kSegmentBytes / 2;
+  begin(kHalf, 2 * kHalf);
   for (size_t left = 2 * (kRanks - 1); left > 0; --left) {
     ASSERT_EQ(transport_->sends.size(), std::min<size_t>(left, left % 2 == 0 ? 4 : 3)) << left;
     EXPECT_LE(peers_of(transport_->sends), 2u) << left;
@@ -153,7 +156,20 @@ TEST_F(Turns, AreUnderWayWithTwoPeersWhereAMessageIsOneSegment) {
   EXPECT_TRUE(end_->complete());
 }
 
-// A peer that is late holds up what comes two peers after it, so that three never meet.
+TEST_F(Turns, AreTwoMessagesIfTheseAreAsLongAsTheLatency) {
+  constexpr uint64_t kHalf = kSegments * kSegmentBytes / 2;
+  begin(kHalf, kHalf);
+  for (size_t left = 2 * (kRanks - 1); left > 0; --left) {
+    ASSERT_EQ(transport_->sends.size(), std::min<size_t>(left, 2)) << left;
+    EXPECT_EQ(transport_->receives.size(), transport_->sends.size()) << left;
+    end_oldest(transport_->sends);
+    end_oldest(transport_->receives);
+    drive();
+  }
+  EXPECT_TRUE(end_->complete());
+}
+
+// A peer that is late holds up what goes to the peer two turns after it, so that three never meet.
 TEST_F(Turns, WaitForALatePeerTwoTurnsBefore) {
   begin();
   std::deque<SendRequest*>& sends = transport_->sends;
@@ -162,7 +178,7 @@ TEST_F(Turns, WaitForALatePeerTwoTurnsBefore) {
     drive();
   }
   const SendRequest* const late = sends.front();  // the last segment to the first peer
-  for (size_t i = 0; i < kSegments; ++i) {        // all segments of the second peer's messages
+  for (size_t i = 0; i < kSegments; ++i) {        // all segments of both messages to the second peer
     ASSERT_GE(sends.size(), 2u) << i;
     ASSERT_EQ(sends.front(), late);
     EXPECT_EQ(peers_of(sends), 2u) << i;
@@ -170,7 +186,7 @@ TEST_F(Turns, WaitForALatePeerTwoTurnsBefore) {
     sends.erase(sends.begin() + 1);
     drive();
   }
-  EXPECT_EQ(sends.size(), 1u) << "the message after it has no turn yet";
+  EXPECT_EQ(sends.size(), 1u) << "the third peer has no turn yet";
   end_oldest(sends);
   drive();
   EXPECT_EQ(sends.size(), kSegmentsInFlight);

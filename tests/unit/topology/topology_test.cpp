@@ -129,6 +129,27 @@ TEST(Topology, BadDimsSayWhatAndWhere) {
   }
 }
 
+TEST(Topology, KnowsWhatALinkCarriesInAStep) {
+  Topology topology = grid({4, 2});
+  topology.dimensions[0].bandwidth_mbps = 80'000;
+  topology.dimensions[0].latency_ns = 500;
+  topology.dimensions[1].bandwidth_mbps = 10'000;
+  topology.dimensions[1].latency_ns = 50'000;
+  EXPECT_EQ(bytes_in_a_step(topology, 0), 5'000u);
+  EXPECT_EQ(bytes_in_a_step(topology, 1), 62'500u);
+  EXPECT_EQ(bytes_in_a_step(topology, kFlat), 62'500u);
+  EXPECT_EQ(bytes_in_a_step(Topology{}, kFlat), 0u);
+  topology.dimensions[1].transport = TransportKind::kTcp;
+  topology.dimensions[1].bandwidth_mbps = 0;
+  topology.dimensions[1].latency_ns = kNominalLatency;
+  const TransportFacts& tcp = facts_of(TransportKind::kTcp);
+  EXPECT_EQ(bytes_in_a_step(topology, 1), tcp.bandwidth_mbps * tcp.latency_ns / 8000);
+  // Files may name any figures.
+  topology.dimensions[1].bandwidth_mbps = uint64_t{1} << 60;
+  topology.dimensions[1].latency_ns = uint64_t{1} << 60;
+  EXPECT_EQ(bytes_in_a_step(topology, 1), UINT64_MAX / 4);
+}
+
 TEST(Topology, PrintsATable) {
   Topology topology = grid({4, 2});
   topology.reason = "dimensions 4x2 as configured";
