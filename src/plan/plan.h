@@ -101,9 +101,9 @@ struct Step {
   uint32_t first_dependency = 0;  // index into Plan::dependencies
   uint32_t dependencies = 0;
   // kSend after kSend, kRecv after kRecv: this message takes its turn after that of an earlier step, so that messages
-  // of several peers do not meet at a port. It begins when all segments of the earlier message are under way, and only
-  // one message before it is not complete, or if they are too short to keep the link busy, those of one other peer.
-  // All that are under way share one window of segments in flight. No data depends on it.
+  // of several peers do not meet at a port. It begins when all segments of the earlier message are under way and at most
+  // one earlier message is not complete. Where messages are too short to keep the link busy, more may be under way, but
+  // with two peers at most. All that are under way share one window of segments in flight. No data depends on it.
   uint32_t after = kNoStep;
   bool operator==(const Step&) const = default;
 };

@@ -161,9 +161,9 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
   return true;
 }
 
-// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). Of a row of turns two messages
-// are under way, or if they are too short to keep the link busy, the messages of two peers. Their segments together are
-// no more than those of one message.
+// Whether it is the turn of the step's next segment (StepBounce::before, Step::after). Two messages of a row
+// of turns are under way, and more where they are too short to keep the link busy, but with two peers at most. Their
+// segments together are no more than those of one message.
 bool PhaseRun::has_turn(uint32_t step) const {
   if (bounces_ != nullptr && !has_room(step)) return false;
   uint32_t before = plan_.steps[step].after;

@@ -21,6 +21,7 @@ constexpr int32_t kRanks = 4;
 constexpr uint64_t kSegmentBytes = 4096;
 constexpr size_t kSegments = 12;  // of a block, which goes in two messages
 constexpr size_t kElements = kSegments * kSegmentBytes / sizeof(float);
+constexpr uint64_t kHalf = kSegments * kSegmentBytes / 2;  // bytes of a message
 constexpr uint64_t kNumber = 1;
 
 // The test decides when messages are done.
@@ -115,6 +116,20 @@ class Turns : public testing::Test {
     }
   }
 
+  // Each half is one segment. at_even: messages under way while an even number is left, if there are so many.
+  void expect_halves_under_way(uint64_t latency_ns, size_t at_even, size_t at_odd) {
+    begin(kHalf, latency_ns);
+    for (size_t left = 2 * (kRanks - 1); left > 0; --left) {
+      ASSERT_EQ(transport_->sends.size(), std::min(left, left % 2 == 0 ? at_even : at_odd)) << left;
+      EXPECT_LE(peers_of(transport_->sends), 2u) << left;
+      EXPECT_EQ(transport_->receives.size(), transport_->sends.size()) << left;
+      end_oldest(transport_->sends);
+      end_oldest(transport_->receives);
+      drive();
+    }
+    EXPECT_TRUE(end_->complete());
+  }
+
   VirtualClock clock_;
   Topology topology_;
   PendingTransport* transport_ = nullptr;
@@ -141,32 +156,12 @@ TEST_F(Turns, ShareOneWindowThatIsAlwaysFull) {
   EXPECT_TRUE(end_->complete());
 }
 
-// Messages of one segment: half a block.
 TEST_F(Turns, AreUnderWayWithTwoPeersIfTheirMessagesAreShorterThanTheLatency) {
-  constexpr uint64_t kHalf = kSegments * kSegmentBytes / 2;
-  begin(kHalf, 2 * kHalf);
-  for (size_t left = 2 * (kRanks - 1); left > 0; --left) {
-    ASSERT_EQ(transport_->sends.size(), std::min<size_t>(left, left % 2 == 0 ? 4 : 3)) << left;
-    EXPECT_LE(peers_of(transport_->sends), 2u) << left;
-    EXPECT_EQ(transport_->receives.size(), transport_->sends.size()) << left;
-    end_oldest(transport_->sends);
-    end_oldest(transport_->receives);
-    drive();
-  }
-  EXPECT_TRUE(end_->complete());
+  expect_halves_under_way(2 * kHalf, 4, 3);
 }
 
 TEST_F(Turns, AreTwoMessagesIfTheseAreAsLongAsTheLatency) {
-  constexpr uint64_t kHalf = kSegments * kSegmentBytes / 2;
-  begin(kHalf, kHalf);
-  for (size_t left = 2 * (kRanks - 1); left > 0; --left) {
-    ASSERT_EQ(transport_->sends.size(), std::min<size_t>(left, 2)) << left;
-    EXPECT_EQ(transport_->receives.size(), transport_->sends.size()) << left;
-    end_oldest(transport_->sends);
-    end_oldest(transport_->receives);
-    drive();
-  }
-  EXPECT_TRUE(end_->complete());
+  expect_halves_under_way(kHalf, 2, 2);
 }
 
 // A peer that is late holds up what goes to the peer two turns after it, so that three never meet.
