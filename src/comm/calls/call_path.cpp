@@ -37,7 +37,7 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
       if (engine_.pending() == 0) return {};
     } else {
       const PreparedCall prepared = TRY(planner_.prepare(call, {stream}));
-      enqueue(bind(call, prepared, false), *stream);
+      TRY(enqueue(bind(call, prepared, false), *stream));
     }
   }
   committed();
@@ -52,7 +52,7 @@ Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>
   {
     const MutexLock in_order(outer_mutex_);
     StreamEntry entry = TRY(stream->enter());
-    enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry));
+    TRY(enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry)));
   }
   committed();
   return {};
@@ -72,8 +72,7 @@ Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>&
       [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS -> Status {
         Operation* operation = bind(call, TRY(planner_.prepare(call, {stream})), true);
         operation->make_express(express);
-        enqueue(operation, *stream);
-        return {};
+        return enqueue(operation, *stream);
       },
       // Peers may have read this rank's part, so the call cannot be refused any more.
       [&] { return Status(fail_without_memory()); });
@@ -132,13 +131,19 @@ Operation* CallPath::bind(const Call& call, const PreparedCall& prepared, bool o
   return operation;
 }
 
-// The call has its number and the other ranks expect it, so it cannot be refused any more.
-void CallPath::enqueue(Operation* operation, Stream& stream, StreamEntry entry) {
-  unless_out_of_memory([&] { stream.enqueue(std::span<Operation* const>(&operation, 1), std::move(entry)); },
-                       [&] {
-                         engine_.fail_without_memory();
-                         engine_.retire(operation);
-                       });
+// The call has its number and the other ranks expect it, so refusing it fails the communicator. The caller is told: the
+// stream knows nothing of the call, and waiting for the stream would succeed.
+Status CallPath::enqueue(Operation* operation, Stream& stream, StreamEntry entry) {
+  return unless_out_of_memory(
+      [&] {
+        stream.enqueue(std::span<Operation* const>(&operation, 1), std::move(entry));
+        return Status();
+      },
+      [&]() -> Status {
+        Error failure = fail_without_memory();
+        engine_.retire(operation);
+        return failure;
+      });
 }
 
 Error CallPath::fail_without_memory() {

@@ -85,7 +85,7 @@ class CallPath {
   bool run_express(ExpressCall& express);
   Operation* bind(const Call& call, const PreparedCall& prepared, bool over_board, std::optional<uint64_t> ahead = {})
       TRESTLE_REQUIRES(submit_mutex_);
-  void enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
+  Status enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
   Status submit_prepared(const Call& call, const std::shared_ptr<Stream>& stream);
   void drop_unmapped(const Call& call, const CallBytes& reach);
 

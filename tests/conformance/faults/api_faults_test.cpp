@@ -163,6 +163,58 @@ TEST_P(ApiFaults, InTheMakingOfACommunicatorCanBeTriedAgain) {
       {}, 600);
 }
 
+// One all-gather on a stream of its own, which has no room for calls yet. Where no call has failed, the data is there.
+void gather_on_new_stream(int rank, trestleComm_t comm, size_t count, bool grouped) {
+  std::vector<float> out(kFaultRanks * count, -1.0f);
+  const std::vector<float> in(count, static_cast<float>(rank));
+  trestleStream_t stream = nullptr;
+  ASSERT_TRUE(ranks::succeeded(trestleStreamCreate(&stream)));
+  const trestleResult_t result = faults::counted([&] {
+    if (grouped) trestleGroupStart();
+    const trestleResult_t called = trestleAllGather(in.data(), out.data(), count, trestleFloat32, comm, stream);
+    const trestleResult_t ended = grouped ? trestleGroupEnd() : trestleSuccess;
+    return called != trestleSuccess ? called : ended;
+  });
+  // A rank that was refused the call leaves its communicator, so that the other one does not wait for it.
+  if (result != trestleSuccess) trestleCommAbort(comm);
+  const trestleResult_t waited = trestleStreamSynchronize(stream);
+  if (result == trestleSuccess && waited == trestleSuccess) {
+    for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], static_cast<float>(i / count)) << "element " << i;
+    trestleCommFinalize(comm);
+  }
+  if (result == trestleSuccess) trestleCommAbort(comm);
+  trestleStreamDestroy(stream);
+}
+
+TEST_P(ApiFaults, NoCallOnAStreamSucceedsWithoutItsData) {
+  const ranks::Settings at = settings();
+  ranks::isolated(
+      [&] {
+        faults::exempt_this_thread();
+        for (const size_t count : {size_t{10}, size_t{20'000}}) {
+          for (const bool grouped : {false, true}) {
+            bool more = true;
+            for (long nth = 0; more && !testing::Test::HasFailure(); ++nth) {
+              SCOPED_TRACE(testing::Message() << count << " elements, request " << nth << (grouped ? ", grouped" : ""));
+              std::array<trestleComm_t, kFaultRanks> comms{};
+              EXPECT_TRUE(ranks::succeeded(make_comms(at, comms)));
+              std::vector<std::thread> threads;
+              faults::arm(kind(), nth);
+              for (int rank = 0; rank < kFaultRanks; ++rank) {
+                threads.emplace_back([&, rank] {
+                  faults::exempt_this_thread();
+                  gather_on_new_stream(rank, comms[static_cast<size_t>(rank)], count, grouped);
+                });
+              }
+              for (std::thread& thread : threads) thread.join();
+              more = faults::disarm();
+            }
+          }
+        }
+      },
+      {}, 600);
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, ApiFaults,
                          testing::Combine(testing::Values("loopback", "shm", "tcp"), testing::ValuesIn(faults::kKinds)),
                          [](const auto& info) {
