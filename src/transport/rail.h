@@ -53,7 +53,7 @@ class RailEvents {
 
   virtual RailPeer peer(int32_t rank) const = 0;
   // How many bytes the rail should at most have taken and not sent yet: nothing overtakes them, not even an
-  // acknowledgement. 0: as many as it likes.
+  // acknowledgement. 0: not known; the rail may know better.
   virtual uint64_t hold_bytes(int32_t /*rank*/) const { return 0; }
   // "rank 3 (host a, pid 12)", for sentences.
   virtual const std::string& name(int32_t rank) const = 0;

@@ -96,7 +96,7 @@ uint64_t PeerRails::may_take(size_t rail) const {
 }
 
 uint64_t PeerRails::hold_bytes(size_t rail) const {
-  return bytes_to_hold(load_of(ways_[rail]));
+  return bytes_to_hold(load_of(ways_[rail]).rate);
 }
 
 // ---- output

@@ -27,8 +27,8 @@ bool window_is_full(const RailLoad& rail, uint64_t front) {
   return queued > 0 && queued + std::min(front, kLeastFragmentBytes) > window_bytes(rail);
 }
 
-uint64_t bytes_to_hold(const RailLoad& rail) {
-  return rail.rate > 0 ? std::max(kLeastHoldBytes, static_cast<uint64_t>(rail.rate * kHoldNs)) : 0;
+uint64_t bytes_to_hold(double rate) {
+  return rate > 0 ? std::max(kLeastHoldBytes, static_cast<uint64_t>(rate * kHoldNs)) : 0;
 }
 
 void assume_first(std::span<RailLoad> loads, size_t first_up) {

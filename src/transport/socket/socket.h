@@ -173,6 +173,13 @@ struct TcpOptions {
 bool set_tcp_options(int fd, const TcpOptions& options);
 // TcpOptions::unsent_bytes, of an open connection.
 void set_unsent_limit(int fd, uint64_t bytes);
+// What the kernel knows of a connection's sending, from acknowledgements (TCP_INFO). Zeros: nothing yet, or it is too
+// old to tell.
+struct SendingRate {
+  double bytes_per_s = 0;
+  uint64_t unsent_bytes = 0;  // that it holds and has not sent
+};
+SendingRate sending_rate(int fd);
 // TcpOptions::user_timeout_ms, of any socket, as often as wanted.
 void set_user_timeout(int fd, int milliseconds);
 

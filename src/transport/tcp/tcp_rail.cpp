@@ -304,13 +304,10 @@ Result<bool> TcpRail::read_from(int32_t rank) {
   }
 }
 
-// The limit follows the measured rate. Small changes are not worth a system call.
 void TcpRail::limit_unsent(int32_t rank) {
   Peer& peer = peers_[rank];
-  const uint64_t wanted = events_->hold_bytes(rank);
-  if (wanted == 0 || (wanted >= peer.unsent_limit / 4 * 3 && wanted <= peer.unsent_limit / 2 * 3)) return;
-  peer.unsent_limit = wanted;
-  set_unsent_limit(peer.fd.get(), wanted);
+  const uint64_t limit = peer.unsent.change(events_->hold_bytes(rank));
+  if (limit != 0) set_unsent_limit(peer.fd.get(), limit);
 }
 
 Result<bool> TcpRail::write(int32_t rank) {
@@ -339,8 +336,10 @@ Result<bool> TcpRail::write(int32_t rank, bool fragments) {
       return true;
     }
     peer.stream->wrote(sent.value(), rank, *events_);
+    peer.unsent.wrote(sent.value());
     moved = moved || sent.value() > 0;
     if (sent.value() < wanted) {
+      if (peer.unsent.wants_look()) peer.unsent.saw(sending_rate(peer.fd.get()));
       peer.writable = false;
       break;
     }

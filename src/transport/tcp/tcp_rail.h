@@ -29,6 +29,7 @@
 #include "transport/tcp/attempt.h"
 #include "transport/tcp/connect_queue.h"
 #include "transport/tcp/tcp.h"
+#include "transport/tcp/unsent_limit.h"
 
 namespace trestle {
 
@@ -87,7 +88,7 @@ class TcpRail final : public Rail {
     bool writable = false;
     // The end of the stream has been reported: data may follow a short read.
     bool hangup = false;
-    uint64_t unsent_limit = 0;  // of the socket; 0: as it was made
+    UnsentLimit unsent;
   };
 
   TcpRail(const EndpointConfig& config, const TcpTransportOptions& options, Listener listener, UniqueFd epoll,

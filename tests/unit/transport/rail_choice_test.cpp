@@ -49,9 +49,9 @@ TEST(RailChoice, ARailCarriesNoMoreThanItHasShown) {
 }
 
 TEST(RailChoice, ARailHoldsAMillisecondsWorth) {
-  EXPECT_EQ(bytes_to_hold({0.125, 50'000, 0}), 125'000u);
-  EXPECT_EQ(bytes_to_hold({0.000125, 50'000, 0}), 16u * 1024) << "system calls would take longer than the rail";
-  EXPECT_EQ(bytes_to_hold({}), 0u) << "unknown: no limit";
+  EXPECT_EQ(bytes_to_hold(0.125), 125'000u);
+  EXPECT_EQ(bytes_to_hold(0.000125), 16u * 1024) << "system calls would take longer than the rail";
+  EXPECT_EQ(bytes_to_hold(0), 0u) << "unknown: no limit";
 }
 
 // Short where rails are fast, so that little waits behind a fragment. Longer where that would be mostly headers.

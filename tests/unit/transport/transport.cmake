@@ -14,5 +14,6 @@ if(TRESTLE_WITH_TCP)
   target_sources(transport_test PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/connect_queue_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/tcp_descriptors_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/tcp_listen_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/tcp_listen_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/unsent_limit_test.cpp)
 endif()

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "transport/socket/socket.h"
@@ -282,6 +283,22 @@ TEST(Tcp, BytesAndTheEndOfTheStream) {
   EXPECT_EQ(receive_bytes(in.value().get(), buffer).value(), kEndOfStream);
   EXPECT_EQ(receive_all_before(in.value().get(), buffer, {}).error().code, Code::kRemoteError);
   EXPECT_EQ(peer_address(out.value().get()), to);
+}
+
+TEST(Tcp, TheKernelSaysHowMuchOfAFullSocketIsUnsent) {
+  auto listener = listen_tcp(on_loopback());
+  ASSERT_TRUE(listener.ok());
+  const SocketAddress to = listener.value().address;
+  auto out = connect_before({&to, 1}, {});
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  auto in = accept_before(listener.value().fd.get(), {});
+  ASSERT_TRUE(in.ok());
+  const std::vector<std::byte> data(1 << 20);
+  for (size_t sent = 1; sent > 0;) sent = send_bytes(out.value().get(), data).value();
+  const SendingRate full = sending_rate(out.value().get());
+  if (full.bytes_per_s == 0) GTEST_SKIP() << "this kernel does not tell";
+  EXPECT_GT(full.unsent_bytes, 0u) << "nobody reads";
+  EXPECT_EQ(sending_rate(in.value().get()).unsent_bytes, 0u) << "nothing was written there";
 }
 
 TEST(Tcp, WaitingEndsAtTheMomentOrWhenAborted) {
