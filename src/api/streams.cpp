@@ -43,7 +43,8 @@ trestleResult_t with_handle(H* handle, const char* function, const char* what, F
 
 Status wait_idle(const std::shared_ptr<Stream>& stream) {
   TRY(drive_until([&] { return stream->idle(); }, stream));
-  if (auto failure = stream->tell_failure()) return *failure;
+  // Moved: the stream has it no more, so a copy for which there is no memory would lose it.
+  if (auto failure = stream->tell_failure()) return *std::move(failure);
   return {};
 }
 
@@ -146,7 +147,7 @@ trestleResult_t trestleStreamQuery(trestleStream_t stream) {
     if (!object->idle()) Progress::process().poke(object->head_engine());
     idle = object->idle();
     if (!idle) return {};
-    if (auto failure = object->tell_failure()) return *failure;
+    if (auto failure = object->tell_failure()) return *std::move(failure);
     return {};
   });
   return result == trestleSuccess && !idle ? trestleInProgress : result;

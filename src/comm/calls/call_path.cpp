@@ -140,9 +140,9 @@ Status CallPath::enqueue(Operation* operation, Stream& stream, StreamEntry entry
         return Status();
       },
       [&]() -> Status {
-        Error failure = fail_without_memory();
-        engine_.retire(operation);
-        return failure;
+        engine_.fail_without_memory();
+        engine_.retire(operation);  // before the copy of the failure, for which there may be no memory either
+        return *engine_.failure();
       });
 }
 
