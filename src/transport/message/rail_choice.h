@@ -52,9 +52,10 @@ uint64_t window_bytes(const RailLoad& rail);
 bool window_is_full(const RailLoad& rail, uint64_t front);
 
 // How much a rail of that rate (bytes per nanosecond) should have taken and not sent (RailEvents::hold_bytes): a
-// millisecond's worth. 0: its rate is not known. Two ranks that exchange data need this: acknowledgements and permissions to send wait behind what is held, and
-// the more is held, the fewer segments are on their way. More for a rail that is written to at longer intervals was
-// tried: all-to-all of 64 MiB over 1000 + 500 Mbit/s reached 0.85 to 0.95 of both rails then, instead of 0.97.
+// millisecond's worth. 0: its rate is not known. Two ranks that exchange data need this: acknowledgements and
+// permissions to send wait behind what is held, and the more is held, the fewer segments are on their way. More for a
+// rail that is written to at longer intervals was tried: all-to-all of 64 MiB over 1000 + 500 Mbit/s reached 0.85 to
+// 0.95 of both rails then, instead of 0.97.
 uint64_t bytes_to_hold(double rate);
 
 // Before anything is known of any rail, the first one that is up carries everything. loads.size(): none is up.

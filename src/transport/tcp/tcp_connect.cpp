@@ -122,7 +122,7 @@ void TcpRail::adopt(int32_t rank, Attempt& attempt) {
                                     frame_check(context_.job, context_.rank, rank), events_->peer(rank).in_order);
   // Data that arrived after the handshake may raise no new edge, so both directions are tried at once.
   peer.readable = peer.writable = true;
-  peer.unsent = {};
+  peer.unsent = UnsentLimit(static_cast<uint64_t>(context_.options.unsent_bytes));
   connected_.push_back(rank);
   poll_now_ = true;
   if (Status watched = watch(peer.fd.get(), epoll_key(EpollKind::kConnected, rank)); !watched.ok())

@@ -296,7 +296,7 @@ TEST(Tcp, TheKernelSaysHowMuchOfAFullSocketIsUnsent) {
   const std::vector<std::byte> data(1 << 20);
   for (size_t sent = 1; sent > 0;) sent = send_bytes(out.value().get(), data).value();
   const SendingRate full = sending_rate(out.value().get());
-  if (full.bytes_per_s == 0) GTEST_SKIP() << "this kernel does not tell";
+  if (full.bytes_per_s == 0) GTEST_SKIP() << "the kernel has no measure, or does not tell it";
   EXPECT_GT(full.unsent_bytes, 0u) << "nobody reads";
   EXPECT_EQ(sending_rate(in.value().get()).unsent_bytes, 0u) << "nothing was written there";
 }

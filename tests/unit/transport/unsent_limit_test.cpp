@@ -6,63 +6,81 @@
 namespace trestle {
 namespace {
 
-constexpr double kSlow = 25e6;  // 200 Mbit/s
-constexpr uint64_t kSlowLimit = UnsentLimit::kHoldMs * 25'000;
-constexpr uint64_t kMuch = 1'000'000;  // 40 ms of a slow connection
+constexpr double kSlow = 25e6;               // 200 Mbit/s
+constexpr uint64_t kSlowLimit = 4 * 25'000;  // 4 ms of it
+constexpr uint64_t kMuch = 1'000'000;        // 40 ms of it
 
-TEST(UnsentLimit, ASlowConnectionThatTookMuchGetsOne) {
+// A connection without a told rate that was found to be slow.
+UnsentLimit slow_one() {
   UnsentLimit limit;
-  EXPECT_EQ(limit.change(0), 0u);
+  limit.saw({kSlow, kMuch});
+  EXPECT_EQ(limit.change(0), 0u) << "one measure";
   limit.saw({kSlow, kMuch});
   EXPECT_EQ(limit.change(0), kSlowLimit);
   EXPECT_EQ(limit.change(0), 0u) << "once";
+  return limit;
+}
+
+TEST(UnsentLimit, ASlowConnectionThatTookMuchGetsOne) {
+  slow_one();
+}
+
+TEST(UnsentLimit, HoldsFourMillisecondsWorthOfSlowerOnesToo) {
+  UnsentLimit limit;
+  for (int look = 0; look < 2; ++look) limit.saw({kSlow / 5, kMuch});
+  EXPECT_EQ(limit.change(0), kSlowLimit / 5);
 }
 
 TEST(UnsentLimit, AFastConnectionGetsNone) {
   UnsentLimit limit;
-  limit.saw({3e9, 4'000'000});
-  EXPECT_EQ(limit.change(0), 0u);
-  limit.saw({kSlow, 4'000'000});
-  EXPECT_EQ(limit.change(0), 0u) << "one measure, of a moment at which the peer did not read";
-  limit.saw({3e9, 0});
-  EXPECT_EQ(limit.change(0), 0u);
+  for (const double rate : {kSlow, 3e9, kSlow, kSlow, 3e9}) {  // slow: the peer did not read
+    limit.saw({rate, 4'000'000});
+    EXPECT_EQ(limit.change(0), 0u);
+  }
 }
 
 TEST(UnsentLimit, WhatTheKernelCannotTellLimitsNothing) {
   UnsentLimit limit;
-  limit.saw({});
-  limit.saw({0, kMuch});
+  for (const SendingRate& unknown : {SendingRate{}, SendingRate{0, kMuch}, SendingRate{0, kMuch}}) limit.saw(unknown);
   EXPECT_EQ(limit.change(0), 0u);
 }
 
-TEST(UnsentLimit, FollowsARateThatRisesAtOnceAndOneThatFallsSlowly) {
-  UnsentLimit limit;
-  limit.saw({kSlow, kMuch});
-  EXPECT_EQ(limit.change(0), kSlowLimit);
+TEST(UnsentLimit, RisesAtOnceWithTheRate) {
+  UnsentLimit limit = slow_one();
   limit.saw({10 * kSlow, kSlowLimit});
   EXPECT_EQ(limit.change(0), 10 * kSlowLimit);
-  limit.saw({kSlow, kSlowLimit});
-  EXPECT_EQ(limit.change(0), 0u) << "less than a quarter lower is not worth a system call";
-  int looks = 1;
-  uint64_t now = 10 * kSlowLimit;
-  for (; now != kSlowLimit && looks < 100; ++looks) {
+}
+
+TEST(UnsentLimit, FallsInSteps) {
+  UnsentLimit limit = slow_one();
+  limit.saw({10 * kSlow, kSlowLimit});
+  uint64_t now = limit.change(0);
+  int steps = 0;
+  for (int look = 0; look < 30; ++look) {
     limit.saw({kSlow, kSlowLimit});
     const uint64_t next = limit.change(0);
     if (next == 0) continue;
     EXPECT_LT(next, now);
     now = next;
-    if (now < 4 * kSlowLimit / 3) break;
+    ++steps;
   }
-  EXPECT_GT(looks, 5);
-  EXPECT_LT(looks, 20);
+  EXPECT_GT(steps, 2);
+  EXPECT_LT(now, kSlowLimit * 3 / 2);
 }
 
 TEST(UnsentLimit, TheMessageLayersGoesFirst) {
-  UnsentLimit limit;
-  limit.saw({kSlow, kMuch});
+  UnsentLimit limit = slow_one();
   EXPECT_EQ(limit.change(50'000), 50'000u);
   EXPECT_EQ(limit.change(55'000), 0u);
-  EXPECT_EQ(limit.change(0), kSlowLimit) << "the other rails are gone";
+  limit.wrote(UnsentLimit::kLookEveryBytes);
+  EXPECT_FALSE(limit.wants_look());
+}
+
+TEST(UnsentLimit, ARateThatWasToldIsNotMeasured) {
+  UnsentLimit limit(25'000);
+  limit.wrote(UnsentLimit::kLookEveryBytes);
+  EXPECT_FALSE(limit.wants_look());
+  EXPECT_EQ(limit.change(0), 0u);
 }
 
 TEST(UnsentLimit, TheKernelIsAskedNowAndThen) {
