@@ -114,6 +114,8 @@ constexpr Flag kFlags[] = {
     {"policy", 0, "P,...", "as of `trestle train` (wfbp,threshold:25M,dear:tuned,split_optimal:shared,auto)", policies},
     {"allow", 0, "stale,compression", "policies may use gradients of earlier steps, and send only the largest elements",
      liberties},
+    {"link", 0, "RAILS", "a communicator over these rails (TRESTLE_RAILS); once for each link, the fastest first",
+     [](Arguments& a, Text text) { return a.links.push_back(text), std::string(text.empty() ? "names no rail" : ""); }},
     {"cost", 0, "A,B", "seconds and seconds per byte of an all-reduce; without it costs and times are measured",
      [](Arguments& a, Text text) { return cost(&Arguments::cost, a, text); }},
     {"cost-half", 0, "A,B", "the same of a reduce-scatter or an all-gather (half of --cost)",

@@ -24,6 +24,7 @@ struct TrainStepArguments {
   // Under what, and how often.
   std::vector<std::string> policies = {"wfbp", "threshold:25M", "dear:tuned", "split_optimal:shared", "auto"};
   uint32_t allow = 0;                    // of GradientLiberty
+  std::vector<std::string> links;        // rails of each, the fastest first; empty: the job's communicator
   std::optional<MessageCost> cost;       // of an all-reduce; else measured
   std::optional<MessageCost> cost_half;  // of a reduce-scatter or an all-gather; else half of it
   int steps = 3;

@@ -34,6 +34,13 @@ double balance(const TrainStepReport& report) {
   return compute_s(report) > 0 ? report.all_reduce_s / compute_s(report) : 0;
 }
 
+std::string links_text(const TrainStepArguments& arguments) {
+  if (arguments.links.empty()) return "the job's communicator";
+  std::string text;
+  for (const std::string& rails : arguments.links) text += (text.empty() ? "a communicator over " : ", over ") + rails;
+  return text;
+}
+
 std::string row(const TrainStepReport& report, const PolicyOutcome& outcome) {
   if (!outcome.refused.empty()) return line("  %-22s not carried out: ", outcome.policy.c_str()) + outcome.refused;
   const auto [least, most] = std::minmax_element(outcome.iteration_s.begin(), outcome.iteration_s.end());
@@ -45,6 +52,8 @@ std::string row(const TrainStepReport& report, const PolicyOutcome& outcome) {
                           ready.p99, ready.max);
   text += outcome.compared ? line(" %7llu", static_cast<unsigned long long>(outcome.wrong)) : line(" %7s", "N/A");
   if (outcome.chosen != outcome.policy) text += "  " + outcome.chosen;
+  if (outcome.delayed)
+    text += line("  %.3f updates a step, simulated %.3f", outcome.updates, outcome.simulated_updates);
   return text;
 }
 
@@ -62,6 +71,7 @@ void outcome_json(Json& json, const TrainStepReport& report, const PolicyOutcome
   json.key("simulated_exposed_s").number(outcome.simulated_exposed_s);
   json.key("messages").number(outcome.messages).key("bytes").number(outcome.bytes);
   json.key("copied_bytes").number(outcome.copied_bytes).key("late_s").number(outcome.late_s);
+  json.key("updates").number(outcome.updates).key("simulated_updates").number(outcome.simulated_updates);
   const Tails ready = tails_of(outcome.ready_ns, 0);
   json.key("grad_ready_ns").open('{').key("calls").integer(static_cast<int64_t>(outcome.ready_ns.size()));
   json.key("p50").number(ready.p50).key("p99").number(ready.p99).key("max").number(ready.max).close('}').key("wrong");
@@ -103,6 +113,7 @@ std::vector<std::string> beginning_lines(const TrainStepReport& report) {
            kMs * report.all_reduce_s, balance(report)),
       line("# %d rounds of all policies in turn, each %d timed steps behind %d; costs and times are %s",
            arguments.rounds, arguments.steps, arguments.warmup, arguments.cost ? "given" : "measured"),
+      "# Links: " + links_text(arguments),
       line("# Tensors lie %s. Gradients are %s", arguments.apart ? "apart" : "together",
            arguments.check != 0 ? "compared with a plain all-reduce after every step" : "not compared"),
   };
@@ -130,7 +141,9 @@ std::string report_json(const TrainStepReport& report) {
   json.key("warmup").integer(arguments.warmup).key("steps").integer(arguments.steps);
   json.key("all_reduce_s").number(report.all_reduce_s).key("communication_over_compute").number(balance(report));
   json.key("measured_times").truth(!arguments.cost).key("together").truth(!arguments.apart);
-  json.key("checked").truth(arguments.check != 0).key("policies").open('[');
+  json.key("links").open('[');
+  for (const std::string& rails : arguments.links) json.text(rails);
+  json.close(']').key("checked").truth(arguments.check != 0).key("policies").open('[');
   for (const PolicyOutcome& outcome : report.policies) outcome_json(json, report, outcome);
   return json.close(']').close('}').str();
 }

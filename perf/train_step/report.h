@@ -21,6 +21,9 @@ struct PolicyOutcome {
   double messages = 0;
   double bytes = 0;
   double copied_bytes = 0;
+  bool delayed = false;          // its updates may have the gradients of earlier steps, and of several
+  double updates = 0;            // with gradients
+  double simulated_updates = 0;  // the same as planned
   double late_s = 0;             // mean delay of gradients, because the processors were busy
   std::vector<double> ready_ns;  // every timed call of trestleGradReady on every rank
   bool compared = false;         // not where updates are delayed or compressed

@@ -6,6 +6,7 @@
 #include "gradient/policy/policy.h"
 #include "perf/driver/ending.h"
 #include "perf/report/report.h"
+#include "perf/train_step/links.h"
 #include "perf/train_step/replay.h"
 #include "perf/train_step/workload.h"
 
@@ -51,6 +52,7 @@ class Rounds {
         workload_(workload),
         comm_(ranks.states().front().comm),
         rank_(ranks.states().front().rank),
+        links_(comm_, rank_, arguments.links),
         gradients_(workload, arguments.apart, arguments.check != 0, rank_),
         report_{arguments, workload, ranks.layout().nranks(), 0, {}} {}
   Rounds(const Rounds&) = delete;
@@ -66,7 +68,7 @@ class Rounds {
   void take_times(Replay& replay);
   bool plan(PolicyOutcome& outcome);
   void run_policy(Replay& replay, PolicyOutcome& outcome);
-  void count(const trestleGradStats_t& before, PolicyOutcome& outcome) const;
+  void count(const trestleGradStats_t& before, const trestleGradStats_t& warm, PolicyOutcome& outcome) const;
   void collect(const Replay& replay, double iteration_s, PolicyOutcome& outcome);
 
   Ranks& ranks_;
@@ -74,6 +76,7 @@ class Rounds {
   GradientWorkload& workload_;
   const trestleComm_t comm_;
   const int rank_;
+  const LinkComms links_;
   StepGradients gradients_;
   trestleGrad_t grad_ = nullptr;
   TrainStepReport report_;
@@ -108,7 +111,7 @@ void Rounds::create() {
   trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
   if ((arguments_.allow & kLibertyStale) != 0) config.allow |= trestleGradAllowStale;
   if ((arguments_.allow & kLibertyCompress) != 0) config.allow |= trestleGradAllowCompression;
-  require(trestleGradCreate(&grad_, &comm_, 1, &config), comm_);
+  require(trestleGradCreate(&grad_, links_.all().data(), static_cast<int>(links_.all().size()), &config), comm_);
   for (uint32_t i = 0; i < workload_.tensors.size(); ++i) {
     int number = 0;
     require(trestleGradRegister(grad_, workload_.tensors[i].name.c_str(), gradients_.count(i), trestleFloat32,
@@ -149,6 +152,8 @@ bool Rounds::plan(PolicyOutcome& outcome) {
   outcome.chosen = value_in(text, "policy");
   outcome.simulated_s = std::strtod(value_in(text, "iteration_s").c_str(), nullptr);
   outcome.simulated_exposed_s = std::strtod(value_in(text, "exposed_s").c_str(), nullptr);
+  outcome.simulated_updates = std::strtod(value_in(text, "updates_per_iteration").c_str(), nullptr);
+  outcome.delayed = statistics_of(grad_).age > 0;
   return true;
 }
 
@@ -161,25 +166,29 @@ void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
   replay.begin(outcome.compared);
   for (int i = 0; i < arguments_.warmup; ++i) replay.step(false);
   replay.forget_calls();
+  const trestleGradStats_t warm = statistics_of(grad_);
   const int64_t begin = replay.end_ns();
   for (int i = 0; i < arguments_.steps; ++i) replay.step(false);
   const double seconds = 1e-9 * static_cast<double>(replay.end_ns() - begin) / arguments_.steps;
   replay.finish();
-  count(before, outcome);  // of the steps alone
+  count(before, warm, outcome);  // of the steps alone
   // A delayed plan has messages under way until it is drained. While gradients are pending, the scheduler takes no
   // other plan, and the communicators take no collectives of this program.
   require(trestleGradDrain(grad_, nullptr));
   collect(replay, seconds, outcome);
 }
 
-void Rounds::count(const trestleGradStats_t& before, PolicyOutcome& outcome) const {
+// Messages from the first step on: where the warm-up ends, some are under way. Updates only behind it: the first ones
+// of a delayed plan have nothing in them.
+void Rounds::count(const trestleGradStats_t& before, const trestleGradStats_t& warm, PolicyOutcome& outcome) const {
   const trestleGradStats_t now = statistics_of(grad_);
-  const auto per_step = [&](uint64_t trestleGradStats_t::*count) {
-    return static_cast<double>(now.*count - before.*count) / static_cast<double>(now.steps - before.steps);
+  const auto per_step = [&now](uint64_t trestleGradStats_t::*count, const trestleGradStats_t& since) {
+    return static_cast<double>(now.*count - since.*count) / static_cast<double>(now.steps - since.steps);
   };
-  outcome.messages = per_step(&trestleGradStats_t::messages);
-  outcome.bytes = per_step(&trestleGradStats_t::bytes);
-  outcome.copied_bytes = per_step(&trestleGradStats_t::copiedBytes);
+  outcome.messages = per_step(&trestleGradStats_t::messages, before);
+  outcome.bytes = per_step(&trestleGradStats_t::bytes, before);
+  outcome.copied_bytes = per_step(&trestleGradStats_t::copiedBytes, before);
+  outcome.updates = outcome.delayed ? per_step(&trestleGradStats_t::delayedUpdates, warm) : 1;
 }
 
 // Collective.

@@ -48,6 +48,13 @@ expect 0 '^  topk:0.1 +not carried out: GradPlan: .*allow' "$perf/train_step_per
 expect 255 'topk:2' "$perf/train_step_perf" --policy topk:2
 expect 255 '"all" is no liberty' "$perf/train_step_perf" --allow all
 
+# Links are communicators of their own. A policy that delays uses all of them.
+expect 0 '^# Links: a communicator over lo, over lo$' env TRESTLE_TRANSPORT=tcp "$perf/train_step_perf" -P 2 --check 1 --link lo --link lo \
+  --allow stale --policy deft:20K,wfbp "${small[@]}"
+runs wfbp
+grep -qE '^  deft:20K +([0-9.]+ +)+N/A  [0-9.]+ updates a step, simulated [0-9.]+$' "$folder/out" || { cat "$folder/out"; fail "deft tells no updates"; }
+expect 255 '--link names no rail' "$perf/train_step_perf" --link ''
+
 # A wrong gradient is found and named, on the rank that has it.
 for steps in 1 7; do
   expect 7 'Out of bounds values : 1 FAILED' "$perf/train_step_perf" -P 2 --check 1 --spoil $steps --policy wfbp,sync "${small[@]}"
