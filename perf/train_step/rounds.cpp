@@ -153,7 +153,6 @@ bool Rounds::plan(PolicyOutcome& outcome) {
   outcome.simulated_s = std::strtod(value_in(text, "iteration_s").c_str(), nullptr);
   outcome.simulated_exposed_s = std::strtod(value_in(text, "exposed_s").c_str(), nullptr);
   outcome.simulated_updates = std::strtod(value_in(text, "updates_per_iteration").c_str(), nullptr);
-  outcome.delayed = statistics_of(grad_).age > 0;
   return true;
 }
 
@@ -162,7 +161,8 @@ void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
   ranks_.barrier();
   const trestleGradStats_t before = statistics_of(grad_);
   // Delayed updates bring sums of several steps, or none. Of compressed ones some elements come in later steps.
-  outcome.compared = arguments_.check != 0 && before.age == 0 && before.ratio == 1;
+  outcome.delayed = before.age > 0;
+  outcome.compared = arguments_.check != 0 && !outcome.delayed && before.ratio == 1;
   replay.begin(outcome.compared);
   for (int i = 0; i < arguments_.warmup; ++i) replay.step(false);
   replay.forget_calls();
