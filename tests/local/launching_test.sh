@@ -13,6 +13,7 @@ skip() {
 
 fail() {
   echo "$1" >&2
+  if [[ -f "${work:-}/slurmd.log" ]]; then grep error "$work/slurmd.log" | tail -n 20 >&2 || true; fi
   exit 1
 }
 
@@ -206,7 +207,9 @@ mpich_case() {
   try_mpi mpicc.mpich mpirun -n 4
 }
 
-# One node, this host, with separate ports and folders. Everything runs as this user and without munge.
+# One node, this host, with separate ports and folders. Everything runs as this user and without munge. TmpFS: the PMIx
+# plugin names its folders after the step alone, and steps count from 1 in every run. In /tmp they would meet those of
+# another run, and the step would not start.
 start_slurm() {
   local port=$((20000 + RANDOM % 20000)) host
   host=$(hostname -s)
@@ -223,6 +226,7 @@ AuthType=auth/none
 CredType=cred/none
 StateSaveLocation=$work/state
 SlurmdSpoolDir=$work/spool
+TmpFS=$work
 SlurmctldPidFile=$work/slurmctld.pid
 SlurmdPidFile=$work/slurmd.pid
 SlurmctldLogFile=$work/slurmctld.log
