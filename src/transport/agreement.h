@@ -53,13 +53,16 @@ struct OperationRun {
 std::string disagreement(const OperationRun& theirs, const OperationRun& ours);
 
 // "rank 1 (b) sends 4096 bytes to rank 0 (a), which expects 2048, in operation 17": kInvalidUsage, for a rank that
-// finds that the two ends of a message differ in size (sizes_differ). `bytes` are those of the segment at either end.
+// finds that the two ends of a message differ in size (sizes_differ). `bytes` are those of the segment at either end. If
+// the places of their data differ, the sentence is that of different_places().
 Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
                       uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes);
 
 // Whether the data of the two ends of a message lies in places that do not go together. A transport whose views are the
 // sender's memory must look before it touches that: memory of a device is not for the host, and the other way round.
 bool places_differ(const MessageTag& sent, const MessageTag& expected);
+// Whether the data of that end lies in memory of a device.
+bool is_on_device(const MessageTag& tag);
 // "rank 1 (b) sends data in device memory to rank 0 (a), which expects data in host memory, in message 3 between them":
 // kInvalidUsage.
 Error different_places(const std::string& sender, const std::string& receiver, const MessageTag& sent,

@@ -19,6 +19,10 @@
 // sender's memory, the send is done after release(). Requests belong to the caller and must not move or die from the
 // accepted post until done (view: until release()), or until close().
 //
+// Memory of devices. Transports never touch its bytes. In a process they hand it out as views (loopback). To another
+// process it goes only along a device path (set_device_path()): the message's one piece lies in the sender's outbox,
+// and the receive is done with a view of it as the receiver's process has opened it, also if it has a destination.
+//
 // Agreement. Every message carries the check of the operation that its sender runs. A transport tells its Agreement
 // (transport/agreement.h) of everything with a tag that arrives, before anything else is done with it; a check that
 // differs is an error of kInvalidUsage. A send whose tag is a notice (is_notice) has no bytes and no receive: it is
@@ -132,8 +136,10 @@ struct RecvRequest {
   // Only simulated transports set it, when the state becomes kDone. So the engine advances only the phases that can go
   // on, of many.
   bool* touched = nullptr;
-  std::vector<ConstPiece>
-      view;  // done view: where the data is, in order; their sum is `bytes`. Capacity is kept between uses.
+  // Done view: where the data is, in order; their sum is `bytes`. Capacity is kept between uses. Of a receive with a
+  // destination it is empty, unless the message lies in memory of a device (DevicePath): then nothing was written to
+  // `pieces`.
+  std::vector<ConstPiece> view;
   TransportPrivate transport;
 };
 
@@ -150,6 +156,12 @@ struct EndpointConfig {
   std::string
       interface;  // of kinds that have interfaces: those to use, as in TRESTLE_RAILS; "" : the transport's choice
   std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is only empty messages; unset: the transport's choice
+};
+
+// Two ranks of different processes whose devices read each other's outboxes (memory/outbox.h).
+struct DevicePath {
+  uint64_t own_id = 0;             // Region::share of this rank's outbox
+  const Region* outbox = nullptr;  // of the peer, as this process has opened it; Region::share as the peer says
 };
 
 class Agreement;
@@ -179,6 +191,11 @@ class Transport {
   // Addresses of all ranks (own one included; "" for ranks this transport will not be asked to reach). Connections are
   // made at first use.
   virtual Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) = 0;
+
+  // Whether messages may take device paths. The same at both ends.
+  virtual bool has_device_paths() const { return false; }
+  // Before the first message to or from the peer, if there are any. The region outlives the transport.
+  virtual void set_device_path(int32_t /*peer*/, const DevicePath& /*path*/) {}
 
   // true: accepted (the state is kPending or already kDone); false: try again later, nothing was taken.
   virtual Result<bool> post_send(SendRequest& request) = 0;

@@ -3,7 +3,8 @@
 //
 // One queue per engine, which owns it and calls it under the progress lock: one caller at a time, from changing
 // threads. Nothing here blocks but close(). Work may read memory of peers that a transport has handed out as a view: a
-// peer must not free it before its own close() has waited for the readers.
+// peer of this process must not free it before its own close() has waited for the readers. One of another process never
+// frees it (memory/outbox.h).
 //
 // Order: work may follow other work of the queue as soon as that was *submitted*. Everything else, such as a message
 // that sends the result, must wait until the work is *done*.

@@ -18,20 +18,26 @@ Status PeerMemory::adopt(uint64_t id, UniqueFd fd, uint64_t bytes) {
   if (knows(id)) return Error{Code::kRemoteError, "sent the same memory twice"};
   Segment segment = TRY(Segment::adopt(std::move(fd), bytes, false));
   segment.close_fd();
-  entries_.push_back({id, std::move(segment)});
+  const std::byte* const base = segment.data();
+  const uint64_t mapped = segment.bytes();
+  entries_.push_back({id, base, mapped, nullptr, std::move(segment)});
   return {};
 }
 
-const std::byte* PeerMemory::resolve(const MappedPiece& piece) const {
+void PeerMemory::set_outbox(const Region& outbox) {
+  entries_.push_back({outbox.share.id, outbox.base, outbox.bytes, &outbox, {}});
+}
+
+PeerMemory::Place PeerMemory::resolve(const MappedPiece& piece) const {
   const Entry* const entry = find(piece.id);
-  if (entry == nullptr || piece.offset > entry->segment.bytes()) return nullptr;
-  if (piece.bytes > entry->segment.bytes() - piece.offset) return nullptr;
-  return entry->segment.data() + piece.offset;
+  if (entry == nullptr || piece.offset > entry->bytes) return {};
+  if (piece.bytes > entry->bytes - piece.offset) return {};
+  return {entry->base + piece.offset, entry->outbox};
 }
 
 void PeerMemory::forget(uint64_t id) {
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].id != id) continue;
+    if (entries_[i].id != id || entries_[i].outbox != nullptr) continue;
     std::swap(entries_[i], entries_.back());
     entries_.pop_back();
     return;

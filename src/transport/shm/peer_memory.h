@@ -1,30 +1,41 @@
-// PeerMemory: the allocations of one peer that this rank has mapped.
+// PeerMemory: the memory of one peer that this rank has mapped: its allocations, and the outbox of its device.
 //
-// Owned by a pair of ranks in the transport, under its progress lock. A mapping lives until the peer reports that it
-// freed the memory, or until the transport ends.
+// Owned by a pair of ranks in the transport, under its progress lock. The mapping of an allocation lives until the peer
+// reports that it freed the memory, or until the transport ends. That of an outbox is not ours.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "base/result.h"
+#include "memory/region.h"
 #include "transport/shm/lane.h"
 
 namespace trestle {
 
 class PeerMemory {
  public:
+  struct Place {
+    const std::byte* data = nullptr;  // nullptr: outside the memory, or unknown
+    const Region* outbox = nullptr;   // where it lies; only a device may read it. nullptr: in host memory
+  };
+
   // Takes a descriptor from the peer. The memory is mapped for reading only.
   Status adopt(uint64_t id, UniqueFd fd, uint64_t bytes);
+  // Outlives this object.
+  void set_outbox(const Region& outbox);
   bool knows(uint64_t id) const { return find(id) != nullptr; }
-  // nullptr: outside the allocation, or unknown.
-  const std::byte* resolve(const MappedPiece& piece) const;
+  Place resolve(const MappedPiece& piece) const;
+  // Of an allocation; an outbox stays.
   void forget(uint64_t id);
 
  private:
   struct Entry {
     uint64_t id = 0;
-    Segment segment;
+    const std::byte* base = nullptr;
+    uint64_t bytes = 0;
+    const Region* outbox = nullptr;
+    Segment segment;  // if it is no outbox
   };
   const Entry* find(uint64_t id) const;
 

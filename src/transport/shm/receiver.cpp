@@ -67,6 +67,7 @@ Receiver::Incoming& Receiver::make(const MessageTag& tag, uint64_t bytes) {
   message.request = nullptr;
   message.next = nullptr;
   message.listed = message.asked = message.solicited = message.in_line = message.from_memory = message.spilled = false;
+  message.on_device = false;
   message.piece = message.piece_offset = 0;
   return message;
 }
@@ -95,6 +96,7 @@ void Receiver::unlist(Incoming& message) {
 
 Status Receiver::post(RecvRequest& request) {
   request.transport = {};
+  request.view.clear();
   request.state = RequestState::kPending;
   Incoming* const message = messages_.get(request.tag);
   if (message == nullptr) {
@@ -104,19 +106,17 @@ Status Receiver::post(RecvRequest& request) {
   CHECK(message->request == nullptr, "a message tag was used twice");
   unlist(*message);
   TRY(match(*message, request));
-  if (message->received == message->bytes && !message->asked) {
-    deliver(*message);
-  } else {
-    list(*message);
-  }
+  if (message->received == message->bytes && !message->asked) return deliver(*message);
+  list(*message);
   return {};
 }
 
 Status Receiver::match(Incoming& message, RecvRequest& request) {
-  if (sizes_differ(message.tag, message.bytes, request.tag, request.bytes)) {
-    const std::string own = agreement_ != nullptr ? agreement_->name(agreement_->rank()) : "this rank";
-    return different_sizes(links_.name(peer_), own, message.tag, message.bytes, request.tag, request.bytes);
-  }
+  const auto own = [this] { return agreement_ != nullptr ? agreement_->name(agreement_->rank()) : "this rank"; };
+  if (sizes_differ(message.tag, message.bytes, request.tag, request.bytes))
+    return different_sizes(links_.name(peer_), own(), message.tag, message.bytes, request.tag, request.bytes);
+  if (places_differ(message.tag, request.tag))
+    return different_places(links_.name(peer_), own(), message.tag, request.tag);
   message.request = &request;
   if (message.asked) clear(message);
   return {};
@@ -190,8 +190,7 @@ Status Receiver::take_message(const Descriptor& descriptor) {
     return {};
   }
   unlist(*message);
-  deliver(*message);
-  return {};
+  return deliver(*message);
 }
 
 Status Receiver::take_payload(Incoming& message, const Descriptor& descriptor) {
@@ -259,9 +258,12 @@ Status Receiver::take_mapped(Incoming& message, const Descriptor& descriptor) {
     piece.bytes = message.bytes;
     if (listed) std::memcpy(&piece, lane_.small_slot(descriptor.extra_slot) + i * sizeof piece, sizeof piece);
     if (!memory_.knows(piece.id)) TRY(links_.read_frames(peer_));
-    const std::byte* const data = memory_.resolve(piece);
-    if (data == nullptr) return protocol_error("named memory that it did not share");
-    message.mapped.push_back({data, piece.bytes});
+    const PeerMemory::Place place = memory_.resolve(piece);
+    if (place.data == nullptr) return protocol_error("named memory that it did not share");
+    const bool on_device = place.outbox != nullptr;
+    if (i != 0 && on_device != message.on_device) return protocol_error("sent pieces of host and device together");
+    message.on_device = on_device;
+    message.mapped.push_back({place.data, piece.bytes, place.outbox});
     bytes += piece.bytes;
   }
   if (listed) lane_.give_back_small(descriptor.extra_slot);
@@ -301,17 +303,22 @@ void Receiver::copy_out_slots(Incoming& message) {
 }
 
 // Hands over a message that is matched and complete.
-void Receiver::deliver(Incoming& message) {
+Status Receiver::deliver(Incoming& message) {
   RecvRequest& request = *message.request;
+  if (message.on_device) {
+    if (!is_on_device(request.tag)) return protocol_error("sent memory of a device where data lies in host memory");
+    hand_over(message);
+    return {};
+  }
   if (request.pieces.empty()) {
     if (message.solicited && !message.spilled && !message.in_line && slots_scarce(message)) {
       message.next = nullptr;
       (deferred_last_ != nullptr ? deferred_last_->next : deferred_first_) = &message;
       deferred_last_ = &message;
-      return;
+      return {};
     }
     hand_over(message);
-    return;
+    return {};
   }
   if (message.from_memory) {
     for (const ConstPiece& piece : message.mapped) copy_out(message, piece.data, piece.bytes);
@@ -325,6 +332,7 @@ void Receiver::deliver(Incoming& message) {
   give_back(message);
   recycle(message);
   request.state = RequestState::kDone;
+  return {};
 }
 
 // Whether so many slots are held that messages with waiting receivers might starve.

@@ -1,11 +1,12 @@
 // Receiver: the receiving half of a pair of ranks: takes what comes through the lane of one peer.
 //
 // Matches messages with posted receives by tag, in whatever order they come. A receive with a destination is copied out
-// of the slots (or out of the peer's mapped memory) at once. A view reads the slots, or the peer's memory, in place.
-// Views that are not released must not stop the lane. So a solicited message that would leave fewer slots free than the
-// reserve is handed over only when other slots come back. If none does for a long while (the reader may be waiting for
-// the very messages behind it), it moves to memory of its own. Owned by the transport, under the rank's progress lock.
-// Nothing blocks; after warm-up nothing is allocated.
+// of the slots (or out of the peer's mapped memory) at once; but a message in the peer's outbox is always handed over
+// as a view. A view reads the slots, or the peer's memory, in place. Views that are not released must not stop the
+// lane. So a solicited message that would leave fewer slots free than the reserve is handed over only when other slots
+// come back. If none does for a long while (the reader may be waiting for the very messages behind it), it moves to
+// memory of its own. Owned by the transport, under the rank's progress lock. Nothing blocks; after warm-up nothing is
+// allocated.
 #pragma once
 
 #include <array>
@@ -31,6 +32,7 @@ class Receiver {
   Receiver(int32_t peer, Links& links, Sender& answers, Agreement* agreement, ByteMeter& memory)
       : peer_(peer), links_(links), answers_(answers), agreement_(agreement), memory_meter_(memory) {}
 
+  void set_outbox(const Region& outbox) { memory_.set_outbox(outbox); }
   // A frame of the peer that carries memory.
   Status on_frame(const LinkFrame& frame, UniqueFd fd);
 
@@ -67,6 +69,7 @@ class Receiver {
     std::vector<uint8_t> big_slots;  // all full except the message's last
     std::vector<ConstPiece> mapped;
     bool from_memory = false;  // `mapped` holds the message
+    bool on_device = false;    // `mapped` is memory of a device, which is never read here
     std::array<std::byte, kInlineBytes> line{};
     std::vector<std::byte> own;  // the data of a spilled message
     bool spilled = false;
@@ -81,7 +84,7 @@ class Receiver {
   Status take_mapped(Incoming& message, const Descriptor& descriptor);
   Status match(Incoming& message, RecvRequest& request);
   void clear(Incoming& message);
-  void deliver(Incoming& message);
+  Status deliver(Incoming& message);
   void hand_over(Incoming& message);
   void copy_out(Incoming& message, const std::byte* data, size_t bytes);
   void copy_out_slots(Incoming& message);

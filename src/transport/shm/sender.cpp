@@ -32,6 +32,10 @@ uint64_t& piece_offset_of(SendRequest& request) {
   return request.transport.word[2];
 }
 
+bool is_on_device(const SendRequest& request) {
+  return !request.pieces.empty() && request.pieces[0].region != nullptr && request.pieces[0].region->on_device();
+}
+
 Descriptor descriptor_for(const SendRequest& request, DescriptorKind kind, uint8_t flags) {
   Descriptor descriptor;
   descriptor.kind = kind;
@@ -88,6 +92,7 @@ Result<bool> Sender::post(SendRequest& request) {
   refused_ = !backlog_.empty() || lane_.room(kControlRoom + 1) <= kControlRoom;
   if (refused_) return false;
   request.transport = {};
+  if (is_on_device(request)) return post_on_device(request);
   const bool unasked = request.bytes <= options_.unasked_bytes;
   if (request.bytes <= lane_.shape().small_bytes) {
     SlotPool& small = lane_.small();
@@ -187,7 +192,16 @@ bool Sender::fill_pieces(const SendRequest& request, MappedPiece* pieces) const 
   return true;
 }
 
+// One piece needs no slot, so nothing keeps it from going.
+Result<bool> Sender::post_on_device(SendRequest& request) {
+  CHECK(request.pieces.size() == 1 && outbox_ != 0 && place_of(request.pieces[0]).id == outbox_,
+        "a message in memory of a device that the peer has not opened");
+  bool mapped = false;
+  return TRY(post_mapped(request, mapped)) && mapped;
+}
+
 Result<bool> Sender::share(uint64_t id) {
+  if (id == outbox_) return true;
   if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
   const bool registered = options_.registrations != nullptr && options_.registrations->alive(id);
   const MemShare memory = TRY(registered ? options_.registrations->share(id) : mem_share(id));

@@ -51,6 +51,11 @@ Status ShmTransport::set_peers(const std::vector<std::string>& addresses, const 
   return {};
 }
 
+// A pair is made when it first talks.
+void ShmTransport::set_device_path(int32_t peer, const DevicePath& path) {
+  device_paths_[peer] = path;
+}
+
 Result<bool> ShmTransport::kept(Result<bool> result) {
   if (!result.ok()) [[unlikely]]
     failure_ = result.error();
@@ -80,6 +85,10 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   if (place == nullptr) {
     auto made = std::make_unique<Pair>(peer, *links_, options_, agreement_);
     TRY(made->sender.start(lane_shape(config_.ranks)));
+    if (const auto path = device_paths_.find(peer); path != device_paths_.end()) {
+      made->sender.set_outbox(path->second.own_id);
+      made->receiver.set_outbox(*path->second.outbox);
+    }
     LOG(kInfo, kShm, "shm: rank %d opens a lane of %zu bytes to %s", config_.rank,
         made->sender.lane().control().bytes(), links_->name(peer).c_str());
     place = std::move(made);

@@ -1,6 +1,7 @@
 // ShmTransport: the Transport of shm.h. Combines the links, senders and receivers of all peers.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ class ShmTransport final : public Transport, private LinkEvents {
 
   std::string address() const override { return links_->address(); }
   Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) override;
+  bool has_device_paths() const override { return true; }
+  void set_device_path(int32_t peer, const DevicePath& path) override;
   Result<bool> post_send(SendRequest& request) override;
   Result<bool> post_recv(RecvRequest& request) override;
   void release(RecvRequest& request) override;
@@ -61,6 +64,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   std::unique_ptr<Links> links_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by rank
   std::vector<Pair*> active_;
+  std::map<int32_t, DevicePath> device_paths_;
   uint32_t calls_until_poll_ = 0;
   uint64_t frees_seen_ = 0;
   Status failure_;
