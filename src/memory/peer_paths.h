@@ -5,6 +5,11 @@
 // the receiver's device reads it there. At the sender it needs none either, if the receiver's device can read the
 // buffer (PrepareRequest::open_to_devices); else the receiver reads the sender's bounce buffer.
 //
+// Ranks of two processes may have a path as well (kOtherProcess). A device reads only what its process has opened:
+// the sender's outbox (memory/outbox.h), and no buffers of callers. So a message is copied within the sender's device,
+// and the receiver's device reads the copy. While the outbox is full, messages go as if there were no path. So both
+// ends have their bounce buffers, too.
+//
 // A path is always one of both directions, so both ends of a message know of it. A value; any thread may read it.
 #pragma once
 
@@ -16,9 +21,15 @@ namespace trestle {
 
 enum class PeerPath : uint8_t {
   kNone,
-  kSameDevice,   // both ranks use one device, which reads all of its memory
-  kOtherDevice,  // which reads memory that is open to other devices
+  kSameDevice,    // both ranks use one device, which reads all of its memory
+  kOtherDevice,   // which reads memory that is open to other devices
+  kOtherProcess,  // whose device reads this rank's outbox
 };
+
+// Whether every message over it is a view for its receiver.
+constexpr bool gives_views(PeerPath path) {
+  return path == PeerPath::kSameDevice || path == PeerPath::kOtherDevice;
+}
 
 class PeerPaths {
  public:

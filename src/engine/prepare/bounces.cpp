@@ -58,14 +58,14 @@ bool goes_in_place(PeerPath path, bool open_to_devices) {
   return path == PeerPath::kSameDevice || (path == PeerPath::kOtherDevice && open_to_devices);
 }
 
-// Messages of one segment that cannot go in place.
+// Messages of one segment that cannot go in place, or not always.
 uint32_t bounced_messages(const PreparedPhase& phase, const Step& step, bool open_to_devices) {
   const auto path = [&](int32_t peer) { return phase.paths[static_cast<size_t>(peer)]; };
   if (step.kind == StepKind::kSend) return goes_in_place(path(step.peer), open_to_devices) ? 0 : 1;
-  if (step.kind == StepKind::kRecv) return path(step.peer) == PeerPath::kNone ? 1 : 0;
+  if (step.kind == StepKind::kRecv) return gives_views(path(step.peer)) ? 0 : 1;
   const auto* const sources = phase.plan->sources.data() + step.first_source;
   return static_cast<uint32_t>(std::count_if(sources, sources + step.sources, [&](const Source& source) {
-    return is_peer_source(source) && path(source.peer) == PeerPath::kNone;
+    return is_peer_source(source) && !gives_views(path(source.peer));
   }));
 }
 

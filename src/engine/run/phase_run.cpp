@@ -69,6 +69,7 @@ void PhaseRun::start(const Buffers& buffers, uint64_t number, uint32_t phase_num
   for (uint32_t s = 0; s < steps_.size(); ++s) {
     steps_[s].issued = steps_[s].submitted = steps_[s].finished = 0;
     steps_[s].submitted_bytes = steps_[s].done_bytes = 0;
+    steps_[s].rooms = 0;
     active_.push_back(s);
   }
   for (Slot& slot : slots_) {

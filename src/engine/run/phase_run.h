@@ -5,16 +5,19 @@
 // by byte counters. Every step keeps a few segments in flight. Each segment is issued, polled and finished: as a
 // message, or as work on data (engine/work).
 //
-// Transports never touch the bytes of a device. So there are two ways for a message of a phase on a device. With a
+// Transports never touch the bytes of a device. So there are three ways for a message of a phase on a device. With a
 // bounce buffer (engine/prepare/bounces.h) a Send copies out of the device before its message goes, a Recv copies in
 // after it came, and a Reduce reads what came where it lies. The run asks for no view then, because the device may be
 // unable to read what a transport hands out. Over a peer path (memory/peer_paths.h) it is able to: a Recv and a Reduce
-// ask for a view, which the device reads, and a Send gives the transport the device's memory.
+// ask for a view, which the device reads, and a Send gives the transport the device's memory. Over a path to another
+// process a Send copies to the outbox, if there is room, else to its bounce buffer. A Recv and a Reduce offer a bounce
+// buffer, and read what they get instead of it.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +28,7 @@
 #include "engine/run/statistics.h"
 #include "engine/work/work_queue.h"
 #include "kernels/reduce.h"
+#include "memory/outbox.h"
 #include "memory/region.h"
 #include "transport/transport.h"
 
@@ -42,6 +46,7 @@ struct Router {
   ProgressLock* lock = nullptr;
   WorkQueue* work = nullptr;
   uint64_t* copy_left = nullptr;  // bytes that may still be copied in this round (EngineConfig::copy_bytes)
+  Outbox* outbox = nullptr;       // DevicePlace::outbox
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
 
@@ -92,6 +97,7 @@ class PhaseRun {
     uint32_t posted = 0;   // receives that are posted: of a Reduce, or of a Recv on a device
     uint32_t bounced = 0;  // of these, those that have a bounce
     SendRequest send;
+    const std::byte* room = nullptr;    // in the outbox, which the message is read in
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
     std::vector<ConstPiece> read;
     std::vector<Piece> write;  // Recv; Reduce: only with bounces, room for one per receive
@@ -113,6 +119,7 @@ class PhaseRun {
     uint64_t finished = 0;
     uint64_t submitted_bytes = 0;
     uint64_t done_bytes = 0;
+    uint32_t rooms = 0;  // of the segments submitted and not finished, those in the outbox
     uint32_t first_slot = 0;
     uint32_t slots = 0;
     uint32_t first_work = 0;
@@ -144,7 +151,7 @@ class PhaseRun {
     const uint32_t before = phase_.bounces[step].before;
     return before == kNoStep || is_complete(before);
   }
-  // Whether the step copies or reduces. Of a phase on a device a Recv copies in, and a Send copies out into its bounce.
+  // Whether the step copies or reduces. Of a phase on a device a Recv copies in, and a Send with a bounce copies out.
   // A Send without a bounce has no work: its message waits until its data is done.
   bool has_work(uint32_t step) const {
     const Step& s = plan_.steps[step];
@@ -168,7 +175,7 @@ class PhaseRun {
   Result<bool> advance_copy(uint32_t step, Router router);
   Result<bool> advance_reduce(uint32_t step, Router router);
   Result<bool> post_send(uint32_t step, Router router);
-  bool finish_sent(uint32_t step);
+  bool finish_sent(uint32_t step, Router router);
   Result<bool> post_receives(uint32_t step, Slot& slot, uint64_t segment, Router router);
   Result<bool> post_receive(uint32_t step, Slot& slot, const Source& source, uint64_t segment, Router router);
   bool arrived(uint32_t step);
@@ -181,9 +188,11 @@ class PhaseRun {
   void give_bounces_back();
   Piece bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const;
   std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const;
+  std::optional<Piece> place_to_send_from(uint32_t step, Router router);
+  static bool is_view(const RecvRequest& request) { return request.pieces.empty() || !request.view.empty(); }
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);
   Result<bool> advance_bounced_send(uint32_t step, Router router);
-  Status submit_copy_out(uint32_t step, Router router);
+  Status submit_copy_out(uint32_t step, const Piece& to, Router router);
   Status submit_copy_in(uint32_t step, Router router);
   Status submit(WorkSlot& slot, Router router);
   Result<bool> take_result(Work& work);

@@ -9,7 +9,7 @@ namespace trestle {
 Result<bool> PhaseRun::advance_send(uint32_t step, Router router) {
   const Step& s = plan_.steps[step];
   StepRun& run = steps_[step];
-  bool moved = finish_sent(step);
+  bool moved = finish_sent(step, router);
   while (run.issued < run.segments && run.issued - run.finished < run.slots) {
     const uint64_t begin = run.issued * run.segment_bytes;
     const uint64_t bytes = segment_size(step, run.issued);
@@ -37,14 +37,18 @@ Result<bool> PhaseRun::post_send(uint32_t step, Router router) {
   if (!TRY(router[segment.send.peer]->post_send(segment.send))) return false;
   router.statistics->sent(segment.send.peer, segment.send.bytes, segment.send.mapped);
   ++run.issued;
-  finish_sent(step);
+  finish_sent(step, router);
   return true;
 }
 
-bool PhaseRun::finish_sent(uint32_t step) {
+bool PhaseRun::finish_sent(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = false;
   while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) {
+    if (const std::byte* const room = std::exchange(slot(run, run.finished).room, nullptr)) {
+      router.outbox->give_back(room);
+      --run.rooms;
+    }
     finish_segment(step);
     moved = true;
   }
@@ -260,7 +264,7 @@ Result<bool> PhaseRun::finish_reduced(uint32_t step, Router router) {
     for (RecvRequest& request : segment.receives) {
       router.statistics->received(request.peer, request.bytes);
       // A message of no bytes has no pieces, so the transport treats it as a view.
-      if (request.pieces.empty()) router[request.peer]->release(request);
+      if (is_view(request)) router[request.peer]->release(request);
       request.state = RequestState::kIdle;
     }
     segment.posted = segment.bounced = 0;

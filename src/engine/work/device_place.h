@@ -1,18 +1,24 @@
 // DevicePlace: the device of an engine: where its work goes, and where memory for its operations comes from.
 //
-// Owned by the engine, from its creation to its end. All of it is there, or none.
+// Owned by the engine, from its creation to its end. All of it is there, or none, but for the outbox.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/work/work_queue.h"
 #include "memory/memory_source.h"
+#include "memory/outbox.h"
 #include "memory/region.h"
 
 namespace trestle {
 
 struct DevicePlace {
+  // These end last, because work may use them until it is done: memory of peers, and the outbox (nullptr: there is no
+  // path to another process).
+  std::vector<std::shared_ptr<const void>> held;
+  std::shared_ptr<Outbox> outbox;
   int32_t device = kHostMemory;  // Region::device of its memory; kHostMemory: the engine has no device
   // Does all work on the device's memory, and copies between it and pinned memory. Its work has no user-defined
   // functions, and views of transports only from ranks with a peer path (memory/peer_paths.h).

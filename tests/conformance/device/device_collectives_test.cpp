@@ -113,6 +113,21 @@ TEST_P(DeviceSizes, EveryAlgorithmGivesTheBitsOfHostMemoryOverPeerPaths) {
   expect_bits_of_host_memory(ranks, 801, options);
 }
 
+// Ranks of different processes read each other's outboxes. Where these are small, many messages find no room, and go
+// through host memory on both sides. Pairs without a path do so always.
+TEST_P(DeviceSizes, EveryAlgorithmGivesTheBitsOfHostMemoryBetweenProcesses) {
+  if (!find_transport("shm").value()->probe().ok()) GTEST_SKIP() << "ranks cannot share memory here";
+  const int32_t ranks = GetParam();
+  for (const uint64_t rooms : {uint64_t{64}, uint64_t{2}}) {
+    DeviceOptions options;
+    options.transport = "shm";
+    options.outbox_bytes = rooms * Outbox::kUnitBytes;
+    options.segment_bytes = 512;
+    options.paths = [ranks](int32_t a, int32_t b) { return ranks < 4 || a / 2 == b / 2 || a * b % 3 == 1; };
+    expect_bits_of_host_memory(ranks, 801, options);
+  }
+}
+
 // The partial results that peers read lie in staging.
 TEST(DevicePeerPaths, NeedNoPinnedMemory) {
   for (const std::vector<int32_t>& sizes : {std::vector<int32_t>{4}, std::vector<int32_t>{2, 3}}) {

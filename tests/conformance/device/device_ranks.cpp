@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "conformance/transport_conformance.h"
 #include "engine/prepare/call_bytes.h"
+#include "memory/mem_alloc.h"
 #include "sched/select/select.h"
 #include "unit/engine/grids.h"
 
@@ -82,16 +83,20 @@ DeviceRanks::DeviceRanks(const Topology& topology, const DeviceOptions& options)
   const int32_t ranks = topology_.ranks();
   auto transports = make_transports(options_.transport, ranks, [this] { drive(); });
   for (int32_t r = 0; r < ranks; ++r) {
+    devices_.push_back(std::make_unique<PretendDevice>(r));
+    if (options_.outbox_bytes == 0) continue;
+    outboxes_.push_back({device(r).allocate(options_.outbox_bytes), options_.outbox_bytes, {mem_new_id(), 0}, r});
+  }
+  for (int32_t r = 0; r < ranks; ++r) {
     EngineConfig config;
     config.rank = r;
     config.ranks = ranks;
     config.name = test_name(r);
     config.clock = &monotonic_clock();
     config.sleeps = options_.sleeps;
-    devices_.push_back(std::make_unique<PretendDevice>(r));
-    if (options_.place == MemoryPlace::kDevice)
-      config.device = devices_.back()->place(options_.seed + static_cast<uint64_t>(r), options_.most_delay_ns);
+    if (options_.place == MemoryPlace::kDevice) config.device = make_place(r);
     auto& own = transports[static_cast<size_t>(r)];
+    set_device_paths(r, *own.front());
     std::vector<Transport*> router(static_cast<size_t>(ranks), own.front().get());
     engines_.push_back(std::make_shared<Engine>(std::move(config), std::move(own), std::move(router), nullptr));
   }
@@ -99,14 +104,33 @@ DeviceRanks::DeviceRanks(const Topology& topology, const DeviceOptions& options)
   paths_ = make_paths();
 }
 
+DevicePlace DeviceRanks::make_place(int32_t rank) {
+  DevicePlace place = device(rank).place(options_.seed + static_cast<uint64_t>(rank), options_.most_delay_ns);
+  if (!outboxes_.empty()) place.outbox = std::make_shared<Outbox>(outboxes_[static_cast<size_t>(rank)]);
+  return place;
+}
+
+// As if every rank had a process of its own. Addresses are the same in all of them.
+void DeviceRanks::set_device_paths(int32_t rank, Transport& transport) {
+  if (outboxes_.empty()) return;
+  for (int32_t peer = 0; peer < topology_.ranks(); ++peer) {
+    if (peer == rank || !has_path(rank, peer)) continue;
+    transport.set_device_path(peer,
+                              {outboxes_[static_cast<size_t>(rank)].share.id, &outboxes_[static_cast<size_t>(peer)]});
+  }
+}
+
 std::vector<PeerPaths> DeviceRanks::make_paths() {
   std::vector<PeerPaths> paths;
   for (int32_t r = 0; r < topology_.ranks(); ++r) {
     std::vector<PeerPath> with;
     for (int32_t peer = 0; peer < topology_.ranks(); ++peer) {
-      const bool has = options_.paths(r, peer) || options_.paths(peer, r);
-      with.push_back(!has ? PeerPath::kNone : peer == r ? PeerPath::kSameDevice : PeerPath::kOtherDevice);
-      if (has && peer != r) device(r).reach(device(peer), options_.open(peer));
+      const bool has = has_path(r, peer);
+      const bool processes = options_.outbox_bytes != 0;
+      const PeerPath to_itself = processes ? PeerPath::kNone : PeerPath::kSameDevice;
+      const PeerPath to_others = processes ? PeerPath::kOtherProcess : PeerPath::kOtherDevice;
+      with.push_back(!has ? PeerPath::kNone : peer == r ? to_itself : to_others);
+      if (has && peer != r) device(r).reach(device(peer), processes || options_.open(peer));
     }
     paths.emplace_back(std::move(with));
   }

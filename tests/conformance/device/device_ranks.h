@@ -34,8 +34,10 @@ struct DeviceOptions {
   // Of a phase's bounce block, on the rank.
   std::function<uint64_t(int32_t rank)> bounce_bytes = [](int32_t) { return kBounceBytes; };
   bool sleeps = false;
-  // Which ranks have a peer path with each other, themselves included. Only over loopback.
+  // Which ranks have a peer path with each other, themselves included. Over loopback, or with outboxes over shm.
   std::function<bool(int32_t a, int32_t b)> paths = [](int32_t, int32_t) { return false; };
+  // Of each rank; more than 0: the paths are those between processes.
+  uint64_t outbox_bytes = 0;
   // Whether the devices of other ranks reach the buffers of the rank (PrepareRequest::open_to_devices).
   std::function<bool(int32_t rank)> open = [](int32_t) { return true; };
 };
@@ -76,6 +78,9 @@ class DeviceRanks {
     DataType type = DataType::kFloat32;
   };
   std::vector<PeerPaths> make_paths();
+  bool has_path(int32_t a, int32_t b) const { return options_.paths(a, b) || options_.paths(b, a); }
+  DevicePlace make_place(int32_t rank);
+  void set_device_paths(int32_t rank, Transport& transport);
   void lay_out(int32_t rank, const PrepareRequest& request, bool in_place);
   void fill(int32_t rank, uint64_t inputs);
   Status start(int32_t rank);
@@ -84,6 +89,7 @@ class DeviceRanks {
   const Topology topology_;
   const DeviceOptions options_;
   std::vector<std::unique_ptr<PretendDevice>> devices_;
+  std::vector<Region> outboxes_;  // by rank
   std::vector<PeerPaths> paths_;
   std::vector<Rank> ranks_;
   std::vector<std::shared_ptr<Stream>> streams_;  // of each operation
