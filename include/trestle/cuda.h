@@ -20,8 +20,10 @@
  * - Ranks of one process read each other's buffers where they lie, if they use one device, or if their devices reach each
  *   other, which is tried when a communicator is made (trestleConfig_t.peerAccess). Buffers that another device may not
  *   read, such as memory of pools, are copied out first. A call ends, also with a failure, when no device reads its buffers
- *   any more. Peer access is enabled for the program's own contexts and stays so: cudaDeviceEnablePeerAccess then says that
- *   it is enabled already, and the program must not disable it while communicators of these devices live.
+ *   any more. Ranks of other processes of the host read 64 MiB of memory of a rank's device, which the library allocates
+ *   with the communicator and keeps for later ones; they never read buffers of callers. Peer access is enabled for the
+ *   program's own contexts and stays so: cudaDeviceEnablePeerAccess then says that it is enabled already, and the program
+ *   must not disable it while communicators of these devices live.
  * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
  * - What the library itself needs on the device is allocated by the thread that makes the call, before the call is
  *   queued: nothing is allocated while calls run. The driver may let that thread wait until earlier calls on the device

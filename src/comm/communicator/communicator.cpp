@@ -1,5 +1,6 @@
 #include "comm/communicator/communicator.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -111,9 +112,12 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
     bootstrap.fail(error);
     return error;
   };
+  // The driver may wait for calls of other communicators, here or in another process, which may need this rank.
+  std::optional<Progress::IdleDrive> idle_too;
+  if (settings.config.device >= 0) idle_too.emplace();
   auto device = open_device_of(settings.config.device);
   if (!device.ok()) return fail(std::move(device).error());
-  auto wiring = wire(bootstrap, settings, deadline_ns);
+  auto wiring = wire(bootstrap, settings, device.value(), deadline_ns);
   if (!wiring.ok()) return fail(std::move(wiring).error());
   const Config& config = settings.config;
   auto valid = validate({config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),

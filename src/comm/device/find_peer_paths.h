@@ -1,4 +1,5 @@
-// The peer paths of a rank (memory/peer_paths.h), found while its communicator is made.
+// The peer paths of a rank within its process (memory/peer_paths.h), found while its communicator is made. For those to
+// other processes, see comm/setup/process_paths.h.
 #pragma once
 
 #include <span>

@@ -24,6 +24,16 @@ Result<PeerEnd> OpenedDevice::peer_end() {
   return PeerEnd{device_.get(), probe_.get(), std::move(kernels)};
 }
 
+void OpenedDevice::keep(std::shared_ptr<const OpenedOutbox> opened) {
+  const MutexLock lock(keeping_);
+  kept_.push_back(std::move(opened));
+}
+
+void OpenedDevice::let_go(const std::shared_ptr<const OpenedOutbox>& opened) {
+  const MutexLock lock(keeping_);
+  std::erase(kept_, opened);
+}
+
 OpenedDevices& OpenedDevices::process() {
   static constinit PerProcess<OpenedDevices> devices;
   return devices.get();
@@ -80,6 +90,20 @@ Result<bool> OpenedDevices::reach_each_other(int a, int b) {
   if (!answer.reaches) say_why_not(answer);
   reach_.emplace(std::pair(a, b), answer.reaches);
   return answer.reaches;
+}
+
+Result<bool> OpenedDevices::write_words(int device, std::byte* to, const ProbeWords& words) {
+  const PeerEnd writer = TRY(TRY(open(device))->peer_end());
+  const MutexLock lock(reaching_);
+  return writer.probe->write(to, words);
+}
+
+Result<std::string> OpenedDevices::read_words(int device, const std::byte* from, const ProbeWords& words) {
+  const PeerEnd reader = TRY(TRY(open(device))->peer_end());
+  const MutexLock lock(reaching_);
+  if (!TRY(reader.probe->is_free()))
+    return Error{Code::kUnhandledDeviceError, "the device has not ended an earlier attempt"};
+  return reads_words(reader, from, words);
 }
 
 Result<std::unique_ptr<OuterStream>> OpenedDevices::link_to(StreamHandle* stream) {

@@ -9,10 +9,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "comm/device/outbox_memory.h"
 #include "comm/device/peer_reach.h"
 #include "comm/device/stream_links.h"
 #include "device/device.h"
@@ -23,9 +26,14 @@ namespace trestle {
 
 class OpenedDevice {
  public:
-  explicit OpenedDevice(std::unique_ptr<Device> device) : device_(std::move(device)), links_(*device_) {}
+  explicit OpenedDevice(std::unique_ptr<Device> device)
+      : device_(std::move(device)), links_(*device_), outboxes_(*device_) {}
   Device& device() { return *device_; }
   StreamLinks& links() { return links_; }
+  OutboxStore& outboxes() { return outboxes_; }
+  // Keeps what was opened, to the end of the process or until it is let go: the device may still read it. Any thread.
+  void keep(std::shared_ptr<const OpenedOutbox> opened);
+  void let_go(const std::shared_ptr<const OpenedOutbox>& opened);
   // The library's code on this device, which all of its users share: loading it takes the driver long. It stays as long
   // as one of them has it; the last one unloads it. Slow the first time. Any thread.
   Result<std::shared_ptr<DeviceKernels>> kernels();
@@ -36,6 +44,9 @@ class OpenedDevice {
  private:
   const std::unique_ptr<Device> device_;
   StreamLinks links_;
+  OutboxStore outboxes_;
+  Mutex keeping_;
+  std::vector<std::shared_ptr<const OpenedOutbox>> kept_ TRESTLE_GUARDED_BY(keeping_);
   Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it
   std::weak_ptr<DeviceKernels> kernels_ TRESTLE_GUARDED_BY(loading_);
   Mutex probing_;  // while the probe is made
@@ -52,6 +63,12 @@ class OpenedDevices {
   // Whether two devices of these numbers read each other's memory where it lies. Asked and proved once for the process,
   // and said in the log if they do not. Slow the first time. Errors: the driver's; the next call tries again.
   Result<bool> reach_each_other(int a, int b);
+  // Whether the device writes the words to its memory in time. Slow. Errors: the driver's.
+  Result<bool> write_words(int device, std::byte* to, const ProbeWords& words);
+  // "": the device reads these words in memory of another process, by the driver's copy and by a kernel; else what it
+  // does, as in "a kernel read other bytes than were written". Slow. Errors: the driver's; kUnhandledDeviceError: the
+  // device is busy with an earlier attempt, so nothing was tried.
+  Result<std::string> read_words(int device, const std::byte* from, const ProbeWords& words);
   // Makes the outer stream by which calls are ordered on this stream of a device. Slow the first time for a device.
   Result<std::unique_ptr<OuterStream>> link_to(StreamHandle* stream);
 

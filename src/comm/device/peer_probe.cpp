@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 namespace trestle {
 
@@ -14,6 +15,12 @@ namespace {
 constexpr int64_t kLimitNs = 2'000'000'000;
 
 }  // namespace
+
+std::unique_ptr<ProbeWords> probe_words(uint64_t seed) {
+  auto words = std::make_unique<ProbeWords>();
+  for (size_t i = 0; i < words->size(); ++i) (*words)[i] = splitmix64_mix(seed + i * 0x9e3779b97f4a7c15u);
+  return words;
+}
 
 Result<std::unique_ptr<PeerProbe>> PeerProbe::create(Device& device) {
   std::unique_ptr<PeerProbe> probe(new PeerProbe(device));
@@ -54,24 +61,24 @@ Result<bool> PeerProbe::run(Submit&& submit) {
   return finishes();
 }
 
-Result<bool> PeerProbe::write(std::span<const uint64_t, kWords> words) {
+Result<bool> PeerProbe::write(std::byte* to, std::span<const uint64_t, kWords> words) {
   return run([&] {
     std::memcpy(pinned_, words.data(), kBytes);
-    return device_.copy(memory_, pinned_, kBytes, stream_);
+    return device_.copy(to, pinned_, kBytes, stream_);
   });
 }
 
-Result<bool> PeerProbe::read_by_copy(const PeerProbe& owner) {
+Result<bool> PeerProbe::read_by_copy(const std::byte* from) {
   return run([&] {
     std::memset(pinned_, 0, kBytes);
-    return device_.copy(pinned_, owner.memory_, kBytes, stream_);
+    return device_.copy(pinned_, from, kBytes, stream_);
   });
 }
 
-Result<bool> PeerProbe::read_by_kernel(const PeerProbe& owner, DeviceKernels& kernels) {
+Result<bool> PeerProbe::read_by_kernel(const std::byte* from, DeviceKernels& kernels) {
   return run([&] {
     std::memset(pinned_, 0, kBytes);
-    const CopyRun run{pinned_, owner.memory_, kBytes};
+    const CopyRun run{pinned_, from, kBytes};
     return kernels.copy_runs(std::span(&run, 1), stream_);
   });
 }

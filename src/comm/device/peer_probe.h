@@ -1,11 +1,12 @@
-// PeerProbe: what a device needs to prove that it reads another device's memory: a stream, some memory of its own, and
-// pinned memory.
+// PeerProbe: what a device needs to prove that it reads another device's memory, or memory of another process: a
+// stream, some memory of its own, and pinned memory.
 //
 // Made once per device and kept to the end of the process, because the driver may let a thread that frees memory wait
 // for streams that are held until a call ends. One thread at a time. Slow to make and to destroy; nothing else
 // allocates.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,27 +16,36 @@
 
 namespace trestle {
 
+inline constexpr uint64_t kProbeWords = 8192;
+using ProbeWords = std::array<uint64_t, kProbeWords>;
+
+// Other words for each seed.
+std::unique_ptr<ProbeWords> probe_words(uint64_t seed);
+
 class PeerProbe {
  public:
-  static constexpr uint64_t kWords = 8192;
+  static constexpr uint64_t kWords = kProbeWords;
+  static constexpr uint64_t kBytes = kWords * sizeof(uint64_t);
 
   static Result<std::unique_ptr<PeerProbe>> create(Device& device);
   PeerProbe(const PeerProbe&) = delete;
   PeerProbe& operator=(const PeerProbe&) = delete;
   ~PeerProbe();
 
+  // Memory of this device, kBytes.
+  std::byte* memory() const { return memory_; }
+  // Whether earlier attempts have ended. Otherwise none begins.
+  Result<bool> is_free() { return device_.is_idle(stream_); }
   // Each waits for a limited time; false: the device has not done it, and may never do it.
-  // Writes the words into this device's memory.
-  Result<bool> write(std::span<const uint64_t, kWords> words);
-  // Reads the owner's memory, by the driver's copy or by a kernel of this device.
-  Result<bool> read_by_copy(const PeerProbe& owner);
-  Result<bool> read_by_kernel(const PeerProbe& owner, DeviceKernels& kernels);
+  // Writes the words to memory of this device.
+  Result<bool> write(std::byte* to, std::span<const uint64_t, kWords> words);
+  // Reads kBytes, by the driver's copy or by a kernel of this device.
+  Result<bool> read_by_copy(const std::byte* from);
+  Result<bool> read_by_kernel(const std::byte* from, DeviceKernels& kernels);
   // Whether the last read has brought these.
   bool has_read(std::span<const uint64_t, kWords> words) const;
 
  private:
-  static constexpr uint64_t kBytes = kWords * sizeof(uint64_t);
-
   explicit PeerProbe(Device& device) : device_(device) {}
   Status prepare();
   Result<bool> finishes();

@@ -1,43 +1,39 @@
 #include "comm/device/peer_reach.h"
 
-#include <array>
-#include <functional>
-
-#include "base/hash.h"
-
 namespace trestle {
 
 namespace {
 
-using Words = std::array<uint64_t, PeerProbe::kWords>;
-
-// Other words for each pair of devices and each way of reading.
-std::unique_ptr<Words> pattern(const DeviceInfo& reader, const DeviceInfo& owner, uint64_t way) {
-  auto words = std::make_unique<Words>();
-  const auto seed = (static_cast<uint64_t>(reader.index) << 32 | static_cast<uint64_t>(owner.index)) ^ way << 48;
-  for (size_t i = 0; i < words->size(); ++i) (*words)[i] = splitmix64_mix(seed + i * 0x9e3779b97f4a7c15u);
-  return words;
+// Other words for each pair of devices.
+std::unique_ptr<ProbeWords> pattern(const DeviceInfo& reader, const DeviceInfo& owner) {
+  return probe_words(static_cast<uint64_t>(reader.index) << 32 | static_cast<uint64_t>(owner.index));
 }
 
 std::string name_of(const DeviceInfo& info) {
   return "device " + std::to_string(info.index) + " (" + info.name + ", " + info.pci + ")";
 }
 
-// "": it has brought what was written.
-Result<std::string> verify(const PeerEnd& reader, const PeerEnd& owner, uint64_t way, const std::string& by,
-                           const std::function<Result<bool>()>& read) {
-  const auto words = pattern(reader.device->info(), owner.device->info(), way);
-  if (!TRY(owner.probe->write(*words))) return name_of(owner.device->info()) + " is busy";
-  if (!TRY(read())) return by + " has not ended";
-  return reader.probe->has_read(*words) ? std::string() : by + " read other bytes than were written";
+// "": it has brought the words.
+Result<std::string> compare(bool ended, const PeerEnd& reader, const ProbeWords& words, const std::string& by) {
+  if (!ended) return by + " has not ended";
+  return reader.probe->has_read(words) ? std::string() : by + " read other bytes than were written";
 }
 
-Result<std::string> prove(const PeerEnd& reader, const PeerEnd& owner) {
-  const std::string copied =
-      TRY(verify(reader, owner, 1, "a copy", [&] { return reader.probe->read_by_copy(*owner.probe); }));
+}  // namespace
+
+// What was read before is gone when the next read begins.
+Result<std::string> reads_words(const PeerEnd& reader, const std::byte* from, const ProbeWords& words) {
+  const std::string copied = TRY(compare(TRY(reader.probe->read_by_copy(from)), reader, words, "a copy"));
   if (!copied.empty()) return copied;
-  return verify(reader, owner, 2, "a kernel",
-                [&] { return reader.probe->read_by_kernel(*owner.probe, *reader.kernels); });
+  return compare(TRY(reader.probe->read_by_kernel(from, *reader.kernels)), reader, words, "a kernel");
+}
+
+namespace {
+
+Result<std::string> prove(const PeerEnd& reader, const PeerEnd& owner) {
+  const auto words = pattern(reader.device->info(), owner.device->info());
+  if (!TRY(owner.probe->write(owner.probe->memory(), *words))) return name_of(owner.device->info()) + " is busy";
+  return reads_words(reader, owner.probe->memory(), *words);
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ struct PeerAnswer {
   std::string why;        // a sentence with both devices, if it does not
 };
 
+// Reads the words by the driver's copy and by a kernel of the device, and compares. "": it has brought them; else what
+// it has done instead, as in "a copy has not ended".
+Result<std::string> reads_words(const PeerEnd& reader, const std::byte* from, const ProbeWords& words);
+
 // Lets `reader` use the memory of `owner`, and proves it: a pattern in the memory of `owner` is read by the driver's
 // copy and by a kernel of `reader`, and compared. A machine may promise the path and then deliver other bytes, such as
 // one whose IOMMU translates what PCIe devices send to each other, or never answer. Takes a few seconds at the most.

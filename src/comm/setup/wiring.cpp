@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "comm/device/find_peer_paths.h"
 #include "comm/setup/port_needs.h"
+#include "comm/setup/process_paths.h"
 #include "comm/setup/topology_agreement.h"
 #include "engine/run/progress.h"
 #include "engine/work/delayed_queue.h"
@@ -26,6 +27,8 @@ namespace {
 constexpr const char* kBoardAddress = "board";
 // The number of the rank's device, which means something in its own process only.
 constexpr const char* kDeviceAddress = "device";
+// Where ranks of other processes find its outbox (OutboxAddress).
+constexpr const char* kOutboxAddress = "outbox";
 
 bool has_peer_paths(const CommunicatorSettings& settings) {
   return settings.config.device >= 0 && settings.config.peer_access;
@@ -122,8 +125,8 @@ uint64_t asked_segment_bytes(const Config& config) {
 
 class Wirer {
  public:
-  Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns)
-      : bootstrap_(bootstrap), settings_(settings), deadline_ns_(deadline_ns) {}
+  Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device, int64_t deadline_ns)
+      : bootstrap_(bootstrap), settings_(settings), device_(device), deadline_ns_(deadline_ns) {}
 
   Result<Wiring> run() {
     RankInfo mine = own_info(bootstrap_, settings_);
@@ -148,8 +151,10 @@ class Wirer {
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
+    offer_outbox(mine, at);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
+    TRY(open_outboxes());
     TRY(open_board());
     return std::move(wiring_);
   }
@@ -221,6 +226,51 @@ class Wirer {
     devices.reserve(wiring_.infos.size());
     for (const RankInfo& info : wiring_.infos) devices.push_back(device_in_process(info, at));
     wiring_.peer_paths = TRY(find_peer_paths(static_cast<int>(settings_.config.device), devices));
+    return {};
+  }
+
+  // Whether this rank and another one have devices in different processes of a host, and a transport that has paths.
+  bool may_have_path(int32_t peer, const Whereabouts& at) const {
+    const int32_t rank = bootstrap_.rank();
+    const auto has_device = [this](int32_t r) {
+      return wiring_.infos[static_cast<size_t>(r)].addresses.contains(kDeviceAddress);
+    };
+    return has_device(rank) && has_device(peer) && at.apart(rank, peer) == Reach::kHost &&
+           wiring_.transports[routes_.carrier_of[static_cast<size_t>(peer)]]->has_device_paths();
+  }
+
+  void offer_outbox(RankInfo& mine, const Whereabouts& at) {
+    if (!has_peer_paths(settings_)) return;
+    std::vector<int32_t> peers;
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
+      if (may_have_path(r, at)) peers.push_back(r);
+    }
+    process_paths_.emplace(static_cast<int>(settings_.config.device), bootstrap_.rank(), std::move(peers),
+                           to_hex(bootstrap_.job()));
+    const std::string offered = process_paths_->offer();
+    if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
+  }
+
+  // All ranks exchange what they have opened, if any has offered something.
+  Status open_outboxes() {
+    const std::vector<RankInfo>& infos = wiring_.infos;
+    const auto offered = [](const RankInfo& info) { return info.addresses.contains(kOutboxAddress); };
+    if (std::ranges::none_of(infos, offered)) return {};
+    std::string opened;
+    if (process_paths_) {
+      for (const RankInfo& info : infos) {
+        if (offered(info)) process_paths_->open(info.rank, info.addresses.at(kOutboxAddress), wiring_.names[info.rank]);
+      }
+      opened = process_paths_->opened();
+    }
+    const std::vector<std::string> said = TRY(bootstrap_.all_gather(opened, deadline_ns_));
+    if (!process_paths_) return {};
+    process_paths_->agree(said);
+    process_paths_->hand_over(wiring_.router, device_);
+    std::vector<PeerPath> paths;
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
+      paths.push_back(process_paths_->leads_to(r) ? PeerPath::kOtherProcess : wiring_.peer_paths.to(r));
+    wiring_.peer_paths = PeerPaths(std::move(paths));
     return {};
   }
 
@@ -298,17 +348,20 @@ class Wirer {
 
   Bootstrap& bootstrap_;
   const CommunicatorSettings& settings_;
+  DevicePlace& device_;
   const int64_t deadline_ns_;
   Wiring wiring_;
   std::vector<NamedRails> rails_;  // by dimension
   RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
+  std::optional<ProcessPaths> process_paths_;  // of a rank that may have some
 };
 
 }  // namespace
 
-Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns) {
-  return Wirer(bootstrap, settings, deadline_ns).run();
+Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device,
+                    int64_t deadline_ns) {
+  return Wirer(bootstrap, settings, device, deadline_ns).run();
 }
 
 }  // namespace trestle

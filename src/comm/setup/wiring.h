@@ -11,6 +11,7 @@
 #include "comm/setup/calibration.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
+#include "engine/work/device_place.h"
 #include "engine/work/work_queue.h"
 #include "express/express.h"
 #include "memory/peer_paths.h"
@@ -39,7 +40,8 @@ struct Wiring {
 };
 
 // Exchanges places, compares configurations, chooses the dimensions, makes the transports and exchanges their
-// addresses.
-Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns);
+// addresses. device: of the settings, opened; gets the outbox.
+Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device,
+                    int64_t deadline_ns);
 
 }  // namespace trestle

@@ -34,13 +34,14 @@ class SilentRank {
     auto joined = Bootstrap::join(bootstrap_config(settings_.config, 2, 1, id));
     ASSERT_TRUE(joined.ok()) << joined.error().message;
     bootstrap_ = std::move(joined).value();
-    auto wired = wire(*bootstrap_, settings_, kNoDeadline);
+    auto wired = wire(*bootstrap_, settings_, no_device_, kNoDeadline);
     ASSERT_TRUE(wired.ok()) << wired.error().message;
     wiring_ = std::move(wired).value();
     EXPECT_TRUE(bootstrap_->barrier(kNoDeadline).ok());
   }
 
   const CommunicatorSettings settings_;
+  DevicePlace no_device_;
   std::unique_ptr<Bootstrap> bootstrap_;
   Wiring wiring_;
   std::thread thread_;

@@ -286,7 +286,12 @@ class Steering : public FakeDriver {
     for (Event* const event : s.events) delete event;
     s.events.clear();
     for (const auto& [address, block] : s.blocks) {
-      if (!block.registered) std::free(reinterpret_cast<void*>(address));
+      void* const memory = reinterpret_cast<void*>(address);
+      if (block.fd >= 0 || block.opened) {
+        unmap(memory, block.bytes, block.fd);
+      } else if (!block.registered) {
+        std::free(memory);
+      }
     }
     s.blocks.clear();
   }

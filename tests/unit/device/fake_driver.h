@@ -1,6 +1,7 @@
 // A driver of CUDA that keeps everything in this process: device memory is host memory, streams do what was submitted
-// when they are asked, kernels are the loops of the CPU. Tests load it in place of libcuda.so.1 (fake_driver.cpp is a
-// shared library of its own) and steer it through this interface, which it hands out by fake_driver().
+// when they are asked, kernels are the loops of the CPU. Only large blocks of device memory (kSharedFrom) can be opened
+// in other processes. Tests load it in place of libcuda.so.1 (fake_driver.cpp is a shared library of its own) and steer
+// it through this interface, which it hands out by fake_driver().
 //
 // It finds wrong use: calls without a context, frees of what is not there or of a word that a stream will write, packs
 // that are not aligned, memory of another device without access to it, functions asked for with another signature. Any
@@ -11,6 +12,9 @@
 #include <string>
 
 namespace trestle {
+
+// Device memory of fewer bytes can be opened in its own process only, which CUDA does not allow.
+inline constexpr size_t kSharedFrom = size_t{1} << 20;
 
 // What exists at present.
 struct FakeObjects {

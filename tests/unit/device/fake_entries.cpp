@@ -1,6 +1,9 @@
 // Entry points of the fake driver: devices, contexts, memory, modules.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "kernels/cuda/images.h"
 #include "unit/device/fake_state.h"
@@ -103,20 +106,29 @@ CUresult cuCtxGetDevice(CUdevice* device) {
 
 CUresult add_block(void** memory, size_t bytes, CUmemorytype type, int& count) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  int fd = -1;
+  const bool shared = type == CU_MEMORYTYPE_DEVICE && bytes >= kSharedFrom;
+  *memory = shared ? map_new(bytes, fd) : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (*memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const auto device =
       static_cast<int>(reinterpret_cast<int*>(current().back()) - reinterpret_cast<int*>(context_of(0)));
-  state().blocks[reinterpret_cast<uintptr_t>(*memory)] = {bytes, device, type, false, false, state().pools};
+  state().blocks[reinterpret_cast<uintptr_t>(*memory)] = {bytes, device, type, false, false, state().pools, fd, false};
   ++count;
   return CUDA_SUCCESS;
 }
 CUresult remove_block(uintptr_t memory, CUmemorytype type, bool registered, int& count) {
   const auto block = state().blocks.find(memory);
-  if (block == state().blocks.end() || block->second.type != type || block->second.registered != registered) {
+  if (block == state().blocks.end() || block->second.type != type || block->second.registered != registered ||
+      block->second.opened) {
     misused("memory is freed that is not there");
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (!registered) std::free(reinterpret_cast<void*>(memory));
+  const auto& [bytes, fd] = std::pair(block->second.bytes, block->second.fd);
+  if (fd >= 0) {
+    unmap(reinterpret_cast<void*>(memory), bytes, fd);
+  } else if (!registered) {
+    std::free(reinterpret_cast<void*>(memory));
+  }
   state().blocks.erase(block);
   --count;
   return CUDA_SUCCESS;
@@ -160,7 +172,7 @@ CUresult cuMemHostRegister(void* memory, size_t bytes, unsigned) {
   if (block_of(reinterpret_cast<uintptr_t>(memory)) != state().blocks.end()) {
     return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   }
-  state().blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, 0, CU_MEMORYTYPE_HOST, false, true, false};
+  state().blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, 0, CU_MEMORYTYPE_HOST, false, true, false, -1, false};
   ++state().objects.pinned;
   return CUDA_SUCCESS;
 }
@@ -180,7 +192,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* questions, 
   FAKE_ENTER(false);
   const auto found = block_of(pointer);
   const bool known = found != state().blocks.end();
-  const Block block = known ? found->second : Block{0, -2, static_cast<CUmemorytype>(0), false, false, false};
+  const Block block =
+      known ? found->second : Block{0, -2, static_cast<CUmemorytype>(0), false, false, false, -1, false};
   for (unsigned i = 0; i < count; ++i) {
     switch (questions[i]) {
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -207,22 +220,55 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* questions, 
   }
   return CUDA_SUCCESS;
 }
+// What is in a handle.
+struct Handle {
+  CUdeviceptr memory;
+  size_t bytes;
+  int process;
+  int fd;
+  int device;
+};
+static_assert(sizeof(Handle) <= sizeof(CUipcMemHandle));
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr memory) {
   FAKE_ENTER(true);
-  if (state().blocks.count(memory) == 0) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(handle, &memory, sizeof memory);
+  const auto block = state().blocks.find(memory);
+  if (block == state().blocks.end() || block->second.of_pool) return CUDA_ERROR_INVALID_VALUE;
+  const Handle made{memory, block->second.bytes, ::getpid(), block->second.fd, block->second.device};
+  std::memcpy(handle, &made, sizeof made);
   return CUDA_SUCCESS;
 }
-CUresult cuIpcOpenMemHandle(CUdeviceptr* memory, CUipcMemHandle handle, unsigned) {
+CUresult cuIpcOpenMemHandle(CUdeviceptr* memory, CUipcMemHandle handle, unsigned flags) {
   FAKE_ENTER(true);
-  std::memcpy(memory, &handle, sizeof *memory);
-  if (state().blocks.count(*memory) == 0) return CUDA_ERROR_INVALID_VALUE;
+  Handle said;
+  std::memcpy(&said, &handle, sizeof said);
+  if (said.process == ::getpid()) {
+    if (state().blocks.count(said.memory) == 0) return CUDA_ERROR_INVALID_VALUE;
+    *memory = said.memory;
+  } else {
+    const CUcontext owner = context_of(said.device);
+    if (owner != current().back()) {
+      if (!state().peer_access || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+      state().peers.emplace(current().back(), owner);
+    }
+    void* const mapped = said.fd < 0 ? nullptr : map_of(said.process, said.fd, said.bytes);
+    if (mapped == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *memory = reinterpret_cast<CUdeviceptr>(mapped);
+    state().blocks[*memory] = {said.bytes, said.device, CU_MEMORYTYPE_DEVICE, false, false, false, -1, true};
+  }
   ++state().objects.opened;
   return CUDA_SUCCESS;
 }
 CUresult cuIpcCloseMemHandle(CUdeviceptr memory) {
   FAKE_ENTER(true);
-  if (state().blocks.count(memory) == 0) misused("a mapping is closed by an address inside it");
+  const auto block = state().blocks.find(memory);
+  if (block == state().blocks.end()) {
+    misused("a mapping is closed by an address inside it");
+  } else if (block->second.opened) {
+    unmap(reinterpret_cast<void*>(memory), block->second.bytes, -1);
+    state().blocks.erase(block);
+  }
   --state().objects.opened;
   return CUDA_SUCCESS;
 }

@@ -53,7 +53,15 @@ struct Block {
   bool managed = false;
   bool registered = false;  // not allocated here
   bool of_pool = false;
+  int fd = -1;          // other processes map the memory from it
+  bool opened = false;  // memory of another process
 };
+
+// Memory of devices that other processes open (fake_shared_memory.cpp).
+// nullptr: there is none.
+void* map_new(size_t bytes, int& fd);
+void* map_of(int process, int fd, size_t bytes);
+void unmap(void* memory, size_t bytes, int fd);
 
 struct State {
   std::recursive_mutex mutex;

@@ -1,0 +1,113 @@
+#include "comm/setup/process_paths.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "comm/device/opened_devices.h"
+#include "control_mesh/byte_text.h"
+
+namespace trestle {
+
+namespace {
+
+// What a rank writes into its outbox before others read it: other words in every communicator.
+std::unique_ptr<ProbeWords> words_of(const std::string& job, int32_t rank) {
+  Hasher hasher;
+  return probe_words(hasher.string(job).integer(static_cast<uint64_t>(rank)).digest());
+}
+
+// Whether the rank is among those that a peer has opened.
+bool has(const std::string& opened, int32_t rank) {
+  ByteReader reader(opened);
+  for (uint32_t left = reader.count(sizeof rank); left != 0; --left) {
+    if (reader.integer<int32_t>() == rank) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ProcessPaths::ProcessPaths(int device, int32_t rank, std::vector<int32_t> peers, std::string job)
+    : device_(device), rank_(rank), peers_(std::move(peers)), job_(std::move(job)) {}
+
+Status ProcessPaths::try_offer() {
+  OutboxStore& store = TRY(OpenedDevices::process().open(device_))->outboxes();
+  std::shared_ptr<Outbox> outbox = TRY(store.lend());
+  std::byte* const probe = outbox->take(PeerProbe::kBytes);
+  if (probe == nullptr) return Error{Code::kSystemError, "an outbox has no room"};
+  if (!TRY(OpenedDevices::process().write_words(device_, probe, *words_of(job_, rank_))))
+    return Error{Code::kUnhandledDeviceError, "the device is busy"};
+  OutboxAddress address = store.address_of(*outbox);
+  address.probe = static_cast<uint64_t>(probe - outbox->region().base);
+  offered_ = encode(address);
+  probe_ = probe;
+  own_ = std::move(outbox);
+  return {};
+}
+
+std::string ProcessPaths::offer() {
+  if (peers_.empty()) return {};
+  const Status offered = try_offer();
+  if (offered.ok()) return offered_;
+  LOG(kInfo, kInit, "rank %d: ranks of other processes cannot read memory of device %d: %s", rank_, device_,
+      offered.error().message.c_str());
+  return {};
+}
+
+// "": opened, and the device reads it. Memory that a device may still read stays open to the end of the process.
+Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offered) {
+  const OutboxAddress address = TRY(decode_outbox_address(offered));
+  if (address.bytes < PeerProbe::kBytes || address.probe > address.bytes - PeerProbe::kBytes)
+    return Error{Code::kRemoteError, "its memory is too short"};
+  OpenedDevice* const reader = TRY(OpenedDevices::process().open(device_));
+  std::shared_ptr<const OpenedOutbox> outbox = TRY(OpenedOutbox::open(reader->device(), address));
+  reader->keep(outbox);
+  std::string untrue =
+      TRY(OpenedDevices::process().read_words(device_, outbox->region().base + address.probe, *words_of(job_, peer)));
+  if (!untrue.empty()) return untrue;
+  reader->let_go(outbox);
+  opened_[peer] = std::move(outbox);
+  return untrue;
+}
+
+void ProcessPaths::open(int32_t peer, const std::string& offered, const std::string& name) {
+  if (offered.empty() || std::ranges::find(peers_, peer) == peers_.end()) return;
+  constexpr const char* kText =
+      "rank %d: device %d does not read memory of %s where it lies: %s; messages between them go through host memory";
+  const Result<std::string> untrue = try_open(peer, offered);
+  if (!untrue.ok()) {
+    LOG(kInfo, kInit, kText, rank_, device_, name.c_str(), untrue.error().message.c_str());
+  } else if (!untrue.value().empty()) {
+    LOG(kWarn, kInit, kText, rank_, device_, name.c_str(), untrue.value().c_str());
+  }
+}
+
+std::string ProcessPaths::opened() const {
+  ByteWriter writer;
+  writer.integer(static_cast<uint32_t>(opened_.size()));
+  for (const auto& [peer, outbox] : opened_) writer.integer(peer);
+  return writer.take();
+}
+
+// The peers have read by now, or given up.
+void ProcessPaths::agree(const std::vector<std::string>& said) {
+  if (probe_ != nullptr) own_->give_back(std::exchange(probe_, nullptr));
+  std::erase_if(opened_, [&](const auto& entry) { return !has(said[static_cast<size_t>(entry.first)], rank_); });
+  if (opened_.empty()) return;
+  LOG(kInfo, kInit,
+      "rank %d: device %d and those of %zu ranks of other processes read each other's memory where it lies", rank_,
+      device_, opened_.size());
+}
+
+void ProcessPaths::hand_over(const std::vector<Transport*>& router, DevicePlace& place) {
+  if (opened_.empty()) return;
+  for (const auto& [peer, outbox] : opened_) {
+    router[static_cast<size_t>(peer)]->set_device_path(peer, {own_->region().share.id, &outbox->region()});
+    place.held.push_back(outbox);
+  }
+  place.outbox = own_;
+}
+
+}  // namespace trestle

@@ -1,0 +1,351 @@
+// Ranks in processes of their own, with devices: each reads the outboxes of the others where they lie. Where a device
+// cannot, or where there is no memory for an outbox, messages go through host memory, with the same results.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "local/cuda/fake_gpu.h"
+
+namespace fake_gpu {
+namespace {
+
+using ranks::Process;
+
+constexpr size_t kCount = 300'000;
+
+float value(int rank, size_t i) {
+  return static_cast<float>(100 * rank) + static_cast<float>(i % 1000);
+}
+
+// One rank: its process, its device, and its buffers.
+class Rank {
+ public:
+  Rank(Process& process, int device) : process_(process), device_(device) {
+    send_ = memory();
+    recv_ = memory();
+    cuda_ = gpu_.make_stream(device);
+    stream_ = wrapped(cuda_);
+  }
+  Gpu& gpu() { return gpu_; }
+  trestleComm_t comm() const { return comm_; }
+  trestleStream_t stream() const { return stream_; }
+  float* send() const { return send_; }
+  float* recv() const { return recv_; }
+
+  void join(const trestleConfig_t& config) { join(config, device_); }
+  void join(const trestleConfig_t& config, int device) { ASSERT_TRUE(succeeded(try_join(config, device))); }
+  trestleResult_t try_join(const trestleConfig_t& config) { return try_join(config, device_); }
+  trestleResult_t try_join(const trestleConfig_t& config, int device) {
+    if (process_.rank == 0) {
+      EXPECT_TRUE(succeeded(trestleGetUniqueId(&process_.board.id)));
+      process_.board.id_written = 1;
+    }
+    ranks::wait_until([&] { return process_.board.id_written.load() != 0; });
+    trestleConfig_t with_device = config;
+    with_device.device = device;
+    return trestleCommInitRankConfig(&comm_, process_.ranks, process_.board.id, process_.rank, &with_device);
+  }
+  // Every collective, several times in a row on the stream, and a message to the next rank.
+  void run_all() {
+    const int n = process_.ranks;
+    const size_t block = kCount / static_cast<size_t>(n);
+    const auto sum = [n](size_t i) {
+      float all = 0;
+      for (int r = 0; r < n; ++r) all += value(r, i);
+      return all;
+    };
+    const auto at = [&](size_t i) { return static_cast<size_t>(process_.rank) * block + i; };
+    call([&] { return trestleAllReduce(send_, recv_, kCount, trestleFloat32, trestleSum, comm_, stream_); });
+    expect(kCount, sum);
+    call([&] { return trestleReduceScatter(send_, recv_, block, trestleFloat32, trestleSum, comm_, stream_); });
+    expect(block, [&](size_t i) { return sum(at(i)); });
+    call([&] { return trestleAllGather(send_, recv_, block, trestleFloat32, comm_, stream_); });
+    expect(block * static_cast<size_t>(n), [&](size_t i) { return value(static_cast<int>(i / block), i % block); });
+    call([&] { return trestleAllToAll(send_, recv_, block, trestleFloat32, comm_, stream_); });
+    expect(block * static_cast<size_t>(n), [&](size_t i) { return value(static_cast<int>(i / block), at(i % block)); });
+    call([&] { return trestleBroadcast(send_, recv_, kCount, trestleFloat32, n - 1, comm_, stream_); });
+    expect(kCount, [&](size_t i) { return value(n - 1, i); });
+    call([&] {
+      EXPECT_TRUE(succeeded(trestleGroupStart()));
+      EXPECT_TRUE(succeeded(trestleSend(send_, kCount, trestleFloat32, (process_.rank + 1) % n, comm_, stream_)));
+      EXPECT_TRUE(succeeded(trestleRecv(recv_, kCount, trestleFloat32, (process_.rank + n - 1) % n, comm_, stream_)));
+      return trestleGroupEnd();
+    });
+    expect(kCount, [&](size_t i) { return value((process_.rank + n - 1) % n, i); });
+  }
+  // Bytes of all messages, and of those that were read where they lay.
+  std::pair<uint64_t, uint64_t> sent() const {
+    trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
+    EXPECT_TRUE(succeeded(trestleCommGetStats(comm_, &stats)));
+    return {stats.dimension[0].bytesSent, stats.dimension[0].bytesMapped};
+  }
+  void end() {
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm_)));
+    EXPECT_TRUE(succeeded(trestleStreamDestroy(stream_)));
+    gpu_.await_idle(cuda_, device_);
+  }
+
+ private:
+  float* memory() { return reinterpret_cast<float*>(gpu_.device(device_).allocate(kCount * sizeof(float)).value()); }
+  template <class Call>
+  void call(Call&& issue) {
+    for (size_t i = 0; i < kCount; ++i) send_[i] = value(process_.rank, i);
+    for (int again = 0; again < 3; ++again) {
+      std::fill_n(recv_, kCount, -1.0F);
+      for (int ahead = 0; ahead < 2; ++ahead) ASSERT_TRUE(succeeded(issue(), comm_));
+      ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream_), comm_));
+    }
+  }
+  template <class Expected>
+  void expect(size_t count, Expected&& expected) {
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(recv_[i], expected(i)) << "element " << i;
+  }
+
+  Gpu gpu_;
+  Process& process_;
+  const int device_;
+  trestleComm_t comm_ = nullptr;
+  StreamHandle* cuda_ = nullptr;
+  trestleStream_t stream_ = nullptr;
+  float* send_ = nullptr;
+  float* recv_ = nullptr;
+};
+
+// A rank thread of a process with several: all-reduces on a device of its own.
+void sum_on(Gpu& gpu, int device, int rank, int ranks, const trestleUniqueId& id) {
+  trestleConfig_t config = ranks::config_of({});
+  config.device = device;
+  trestleComm_t comm = nullptr;
+  ASSERT_TRUE(succeeded(trestleCommInitRankConfig(&comm, ranks, id, rank, &config)));
+  StreamHandle* const cuda = gpu.make_stream(device);
+  const trestleStream_t stream = wrapped(cuda);
+  auto* const data = reinterpret_cast<float*>(gpu.device(device).allocate(kCount * sizeof(float)).value());
+  for (int again = 0; again < 3; ++again) {
+    std::fill_n(data, kCount, static_cast<float>(1 << rank));
+    ASSERT_TRUE(succeeded(all_reduce(data, kCount, comm, stream)));
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+    EXPECT_EQ(std::count(data, data + kCount, static_cast<float>((1 << ranks) - 1)), static_cast<long>(kCount));
+  }
+  EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+  EXPECT_TRUE(succeeded(trestleStreamDestroy(stream)));
+  gpu.await_idle(cuda, device);
+}
+
+// What the processes of a case do differently.
+struct Case {
+  std::vector<int> devices;
+  bool in_place = true;  // messages go from device to device
+  std::function<void(int rank)> before{};
+  std::function<ranks::Env(int rank)> env{};
+  std::string says{};  // rank 0's log
+};
+
+void run_processes(const Case& what) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = static_cast<int>(what.devices.size());
+  job.env = [&](int rank) {
+    ranks::Env env = what.env ? what.env(rank) : ranks::Env{};
+    env["TRESTLE_DEBUG"] = "INFO";
+    return env;
+  };
+  job.body = [&](Process& process) {
+    if (what.before) what.before(process.rank);
+    Rank rank(process, what.devices[static_cast<size_t>(process.rank)]);
+    rank.join(ranks::config_of({}));
+    rank.run_all();
+    const auto [sent, mapped] = rank.sent();
+    EXPECT_GT(sent, kCount);
+    EXPECT_EQ(mapped, what.in_place ? sent : 0);
+    rank.end();
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, what.says)) << outcomes[0].output;
+}
+
+TEST(CudaProcesses, OfOneDeviceReadEachOthersMemory) {
+  run_processes({.devices = {0, 0}, .says = "those of 1 ranks of other processes read each other's memory"});
+  run_processes({.devices = {0, 0, 0, 0, 0}, .says = "those of 4 ranks of other processes read each other's memory"});
+}
+
+TEST(CudaProcesses, OfSeveralDevicesReadEachOthersMemory) {
+  run_processes({.devices = {0, 1}});
+  run_processes({.devices = {1, 0, 1}});
+}
+
+TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
+  run_processes({.devices = {0, 1},
+                 .in_place = false,
+                 .before = [](int) { driver().set_peer_access(false); },
+                 .says = "messages between them go through host memory"});
+}
+
+// One direction is enough to lose the path.
+TEST(CudaProcesses, WhoseDevicesReadOtherBytesUseHostMemory) {
+  for (const bool copies : {true, false}) {
+    run_processes(
+        {.devices = {0, 1},
+         .in_place = false,
+         .before = [copies](int rank) { driver().break_peer_access(copies && rank == 0, !copies && rank == 0); },
+         .says = std::string(copies ? "a copy" : "a kernel") + " read other bytes than were written"});
+  }
+}
+
+TEST(CudaProcesses, WhoseMemoryCannotBeSharedUseHostMemory) {
+  run_processes({.devices = {0, 0},
+                 .in_place = false,
+                 .before =
+                     [](int rank) {
+                       if (rank == 0) driver().allocate_from_pools(true);
+                     },
+                 .says = "ranks of other processes cannot read memory of device 0"});
+}
+
+TEST(CudaProcesses, ThatMayNotUseHostMemory) {
+  const auto off = [](int rank) { return rank == 0 ? ranks::Env{{"TRESTLE_PEER_ACCESS", "0"}} : ranks::Env{}; };
+  run_processes({.devices = {0, 0}, .in_place = false, .env = off});
+}
+
+TEST(CudaProcesses, OverOtherTransportsUseHostMemory) {
+  const auto tcp = [](int) { return ranks::Env{{"TRESTLE_TRANSPORT", "tcp"}}; };
+  run_processes({.devices = {0, 0}, .in_place = false, .env = tcp});
+}
+
+// Each allocation in turn finds no memory, on one rank: the communicator is made without paths, or not at all.
+TEST(CudaProcesses, WithoutMemoryDoWithoutPathsOrSaySo) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  for (int nth = 0; nth < 8; ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    ranks::Job job;
+    job.ranks = 2;
+    job.body = [nth](Process& process) {
+      Rank rank(process, 0);
+      if (process.rank == 1) driver().refuse_memory(nth);
+      const trestleResult_t joined = rank.try_join(ranks::config_of({}));
+      driver().refuse_memory(-1);
+      process.result = joined == trestleSuccess ? "made" : "refused";
+      if (joined != trestleSuccess) return;
+      rank.run_all();
+      rank.end();
+    };
+    const auto outcomes = ranks::run(job);
+    ranks::expect_ended_well(outcomes);
+    EXPECT_EQ(outcomes[0].result, outcomes[1].result);
+  }
+}
+
+// The sender's data lies on a device, the receiver waits for host memory: both are told, and nothing is left unsaid.
+TEST(CudaProcesses, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.body = [](Process& process) {
+    Rank rank(process, 0);
+    rank.join(ranks::config_of({}));
+    std::vector<float> host(kCount, -1);
+    trestleResult_t result = process.rank == 0
+                                 ? trestleSend(rank.send(), kCount, trestleFloat32, 1, rank.comm(), rank.stream())
+                                 : trestleRecv(host.data(), kCount, trestleFloat32, 0, rank.comm(), nullptr);
+    if (result == trestleSuccess) result = trestleCommSynchronize(rank.comm());
+    if (result == trestleSuccess) result = trestleStreamSynchronize(rank.stream());
+    EXPECT_NE(result, trestleSuccess);
+    const std::string said = trestleGetLastError(rank.comm());
+    EXPECT_TRUE(ranks::contains(said, "data in device memory") && ranks::contains(said, "data in host memory")) << said;
+    EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// Paths within processes and between them in one call: two processes with two rank threads each, on two devices.
+TEST(CudaProcesses, WithSeveralRanksEachUseBothKindsOfPaths) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.body = [](Process& process) {
+    Gpu gpu;
+    if (process.rank == 0) {
+      ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
+      process.board.id_written = 1;
+    }
+    ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t)
+      threads.emplace_back([&, t] { sum_on(gpu, t, 2 * process.rank + t, 4, process.board.id); });
+    for (std::thread& thread : threads) thread.join();
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// A rank without a device takes part in calls on host memory, and in none of the paths.
+TEST(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 3;
+  job.body = [](Process& process) {
+    Rank rank(process, 0);
+    rank.join(ranks::config_of({}), process.rank == 1 ? -1 : 0);
+    std::vector<float> host(kCount, static_cast<float>(1 << process.rank));
+    for (int again = 0; again < 2; ++again) {
+      std::fill(host.begin(), host.end(), static_cast<float>(1 << process.rank));
+      ASSERT_TRUE(succeeded(
+          trestleAllReduce(host.data(), host.data(), kCount, trestleFloat32, trestleSum, rank.comm(), nullptr)));
+      ASSERT_TRUE(succeeded(trestleCommSynchronize(rank.comm())));
+      EXPECT_EQ(std::count(host.begin(), host.end(), 7.0F), static_cast<long>(kCount));
+    }
+    EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// A communicator after the other lies in the same outbox. Nothing is lost that the driver gave.
+TEST(CudaProcesses, UseTheirOutboxesAgain) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.body = [](Process& process) {
+    int after_first = 0;
+    for (int round = 0; round < 3; ++round) {
+      Rank rank(process, 0);
+      rank.join(ranks::config_of({}));
+      ranks::meet(process.board, 2);
+      process.board.id_written = 0;
+      ranks::meet(process.board, 2);
+      rank.run_all();
+      rank.end();
+      EXPECT_EQ(driver().objects().opened, 0);
+      if (round == 0) after_first = driver().objects().memory;
+      EXPECT_EQ(driver().objects().memory, after_first + 2 * round) << "but for the buffers of this test";
+    }
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// The survivors end with a sentence, and so does whoever waits for a stream.
+TEST(CudaProcesses, EndWhenOneOfThemDies) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 3;
+  job.body = [](Process& process) {
+    Rank rank(process, 0);
+    rank.join(ranks::config_of({}));
+    rank.run_all();
+    ranks::meet(process.board, 3);
+    if (process.rank == 2) ::raise(SIGKILL);
+    trestleResult_t result = trestleSuccess;
+    while (result == trestleSuccess) {
+      result =
+          trestleAllReduce(rank.send(), rank.recv(), kCount, trestleFloat32, trestleSum, rank.comm(), rank.stream());
+      if (result == trestleSuccess) result = trestleStreamSynchronize(rank.stream());
+    }
+    EXPECT_EQ(result, trestleRemoteError);
+    EXPECT_TRUE(ranks::contains(trestleGetLastError(rank.comm()), "rank 2")) << trestleGetLastError(rank.comm());
+    EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
+  };
+  ranks::expect_ended_well(ranks::run(job), {2});
+}
+
+}  // namespace
+}  // namespace fake_gpu
