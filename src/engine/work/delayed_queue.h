@@ -22,7 +22,7 @@ class DelayedQueue : public WorkQueue {
   // Each piece of work begins 0 to most_delay_ns after the one before it has ended, or after its submission if that is
   // later. Error: no descriptors or no thread are left (kSystemError).
   static Result<std::unique_ptr<DelayedQueue>> create(uint64_t seed, int64_t most_delay_ns);
-  ~DelayedQueue() override { close(INT64_MAX); }
+  ~DelayedQueue() override { DelayedQueue::close(INT64_MAX); }
 
   void submit(Work& work) override;
   bool poll() override;
