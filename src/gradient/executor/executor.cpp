@@ -7,13 +7,13 @@ namespace {
 
 class AtJob {
  public:
-  explicit AtJob(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true, std::memory_order_seq_cst); }
-  ~AtJob() { flag_.store(false, std::memory_order_release); }
+  explicit AtJob(JobFlag& flag) : flag_(flag) { flag_.enter(); }
+  ~AtJob() { flag_.leave(); }
   AtJob(const AtJob&) = delete;
   AtJob& operator=(const AtJob&) = delete;
 
  private:
-  std::atomic<bool>& flag_;
+  JobFlag& flag_;
 };
 
 }  // namespace
@@ -43,7 +43,7 @@ Executor::~Executor() {
   stop_.store(true, std::memory_order_release);
   wake();
   // A job may wait for a message without a look at the board. The message may be on any link.
-  if (at_job_.load(std::memory_order_seq_cst)) end_links([](size_t) { return true; });
+  if (job_.is_at_work()) end_links([](size_t) { return true; });
   thread_.join();
 }
 
@@ -146,9 +146,9 @@ bool Executor::run_jobs() {
 }
 
 Status Executor::run_body(Job& job) {
-  // Set before the failure is read. So this job sees a failure, or the destructor sees this job (StepBoard::failed_).
-  const AtJob now(at_job_);
+  const AtJob now(job_);
   if (auto failure = board_.failure()) return *std::move(failure);
+  job_.begin();
   const Status status = job.body();
   if (status.ok()) return status;
   for (const trestleComm_t comm : comms_) {

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "gradient/executor/bell.h"
+#include "gradient/executor/job_flag.h"
 #include "gradient/executor/links/link_access.h"
 #include "gradient/executor/run/step_run.h"
 #include "gradient/executor/step_board.h"
@@ -79,7 +80,7 @@ class Executor {
   LinkAccess& links_;
   const std::shared_ptr<Bell> bell_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> at_job_{false};
+  JobFlag job_;
   alignas(64) Mutex mutex_;  // not on the cache line of bell_, which every mark reads
   std::deque<std::shared_ptr<Job>> jobs_ TRESTLE_GUARDED_BY(mutex_);
   // Of the thread:

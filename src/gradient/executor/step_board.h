@@ -119,8 +119,8 @@ class StepBoard {
   StepMarks marks_;
   Bell news_;
   // For a sleeper acquire and release would do: both sides of a bell change the same word, so one of them sees the
-  // other. But the executor's destructor looks at another flag, at_job_. After a failure: store failed_, load at_job_.
-  // A job: store at_job_, load failed_. At least one of the two loads must see the other side's store. Only the one
+  // other. But the executor's destructor looks at another word, its JobFlag. After a failure: store failed_, load that.
+  // A job: store that, load failed_. At least one of the two loads must see the other side's store. Only the one
   // order of sequentially consistent operations guarantees that. On x86-64 this load costs what an acquire does.
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;

@@ -4,6 +4,7 @@ trestle_test(NAME gradient_executor_test LABEL unit LIBS trestle_gradient_execut
   ${CMAKE_CURRENT_LIST_DIR}/delayed_machine_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/delayed_memory_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/executor_parts_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/job_flag_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/link_meeting_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/step_board_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/step_machine_test.cpp
