@@ -32,9 +32,9 @@ bool covers(const T& object, const F& field) {
   return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&object) + object.size;
 }
 
-// Puts the function's name in front of a sentence. But if the scheduler has failed, that is why the call fails.
+// Puts the function's name in front of the sentence of a failure. But if the scheduler has failed, that is why the call
+// fails.
 Status in_function(const char* function, GradientScheduler& scheduler, Status status) {
-  if (status.ok()) return status;
   if (auto failure = scheduler.failure()) return *std::move(failure);
   const std::string in = std::string(function) + ": ";
   if (status.error().message.starts_with(in)) return status;
@@ -53,7 +53,8 @@ trestleResult_t with_scheduler(trestleGrad_t grad, const char* function, F&& bod
     if (grad == nullptr) return invalid_argument(std::string(function) + ": grad is NULL");
     Use use(grad);
     if (!use.alive()) return dead_handle(use, function, "scheduler");
-    return in_function(function, *use.object(), body(*use.object()));
+    Status status = body(*use.object());
+    return status.ok() ? Status() : in_function(function, *use.object(), std::move(status));
   });
 }
 
@@ -340,7 +341,7 @@ trestleResult_t trestleGradSimulate(trestleGrad_t grad, const char* policy, doub
   });
 }
 
-trestleResult_t trestleGradReady(trestleGrad_t grad, int tensor, void* gradient) {
+[[gnu::hot]] trestleResult_t trestleGradReady(trestleGrad_t grad, int tensor, void* gradient) {
   return with_scheduler(grad, "GradReady", [&](GradientScheduler& scheduler) -> Status {
     if (grad->has_device) TRY(check_for_host("gradient", gradient));
     return scheduler.ready(tensor, static_cast<std::byte*>(gradient));

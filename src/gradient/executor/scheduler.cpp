@@ -27,6 +27,12 @@ constexpr size_t kMostTensors = 1 << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 constexpr size_t kMostNamed = 8;  // tensors in a sentence
 
+// Whether a step may say that the tensor's gradient lies there; nullptr: in the registered memory.
+bool lies_there(const TensorEntry& tensor, const std::byte* gradient) {
+  if (gradient == nullptr) return tensor.gradient != nullptr || tensor.count == 0;
+  return tensor.gradient == nullptr || tensor.gradient == gradient;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(std::vector<trestleComm_t> comms,
@@ -161,10 +167,13 @@ Result<uint32_t> GradientScheduler::checked_tensor(const Running& running, int t
 // What the calls of a step work on. Errors: there is no plan and no profile; the failure that has ended the scheduler.
 Result<GradientScheduler::Running*> GradientScheduler::running_step(const char* verb) const {
   Running* const now = running();
-  if (now == nullptr)
-    return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
-  if (auto failure = now->board.failure()) return *std::move(failure);
+  if (now == nullptr || now->board.has_failed()) return refuse_step(now, verb);
   return now;
+}
+
+Error GradientScheduler::refuse_step(const Running* running, const char* verb) {
+  if (running != nullptr) return *running->board.failure();
+  return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
 }
 
 Status GradientScheduler::check_communicator() const {
@@ -178,31 +187,48 @@ Status GradientScheduler::check_communicator() const {
 
 // ---- a step
 
+// Between two of these calls other code and data have filled the caches. So the usual case is straight code in one
+// place, with that of trestleGradReady (gnu::hot), and the sentences are elsewhere.
 Status GradientScheduler::ready(int number, std::byte* gradient) {
-  Running& step = *TRY(running_step("make ready"));
-  const uint32_t tensor = TRY(checked_tensor(step, number));
+  Running* const now = running();
+  if (now == nullptr || now->board.has_failed()) [[unlikely]]
+    return refuse_step(now, "make ready");
+  Running& step = *now;
   StepProfile* const profile = step.measuring.load(std::memory_order_acquire);
-  if (profile == nullptr && !has_plan_.load(std::memory_order_acquire))
-    return usage("there is no plan, and no times are measured: GradPlan comes first");
-  const TensorEntry& entry = step.tensors[tensor];
-  if (gradient != nullptr && entry.gradient != nullptr && gradient != entry.gradient)
-    return argument(named(step, tensor) + " was registered with its memory, and this is another one: give NULL");
-  if (gradient == nullptr && entry.gradient == nullptr && entry.count != 0)
-    return argument(named(step, tensor) + " was registered without memory: say where its gradient lies");
+  const auto tensor = static_cast<uint32_t>(number);  // a negative number becomes more than any tensor's
+  const bool marks = profile != nullptr || has_plan_.load(std::memory_order_acquire);
+  if (!marks || tensor >= step.tensors.size() || !lies_there(step.tensors[tensor], gradient)) [[unlikely]]
+    return refuse_ready(step, number, gradient);
   const StepBoard::Marked marked = step.board.claim(tensor);
-  if (marked == StepBoard::Marked::kTwice) return usage(named(step, tensor) + " is ready already in this step");
-  if (marked == StepBoard::Marked::kNotWaited) {
-    return usage("the result of " + named(step, tensor) +
-                 " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
-  }
-  const bool traces = step.trace.on();
-  if (profile != nullptr || traces) {
-    const int64_t now = monotonic_clock().now_ns();
-    if (profile != nullptr) profile->ready(tensor, now);
-    if (traces) step.trace.note({TraceKind::kReady, tensor, 0, {}, step.board.ended() + 1, now, now});
-  }
+  if (marked != StepBoard::Marked::kYes) [[unlikely]]
+    return refuse_mark(step, tensor, marked);
+  if (profile != nullptr || step.trace.on()) [[unlikely]]
+    note_ready(step, tensor, profile);
   if (step.board.settle(tensor, gradient)) step.executor->wake_for_mark();
   return {};
+}
+
+Error GradientScheduler::refuse_ready(const Running& step, int number, const std::byte* gradient) const {
+  const Result<uint32_t> tensor = checked_tensor(step, number);
+  if (!tensor.ok()) return tensor.error();
+  if (step.measuring.load(std::memory_order_acquire) == nullptr && !has_plan_.load(std::memory_order_acquire))
+    return usage("there is no plan, and no times are measured: GradPlan comes first");
+  if (gradient != nullptr)
+    return argument(named(step, tensor.value()) +
+                    " was registered with its memory, and this is another one: give NULL");
+  return argument(named(step, tensor.value()) + " was registered without memory: say where its gradient lies");
+}
+
+Error GradientScheduler::refuse_mark(const Running& step, uint32_t tensor, StepBoard::Marked marked) const {
+  if (marked == StepBoard::Marked::kTwice) return usage(named(step, tensor) + " is ready already in this step");
+  return usage("the result of " + named(step, tensor) +
+               " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
+}
+
+void GradientScheduler::note_ready(Running& step, uint32_t tensor, StepProfile* profile) {
+  const int64_t now = monotonic_clock().now_ns();
+  if (profile != nullptr) profile->ready(tensor, now);
+  step.trace.note({TraceKind::kReady, tensor, 0, {}, step.board.ended() + 1, now, now});
 }
 
 Status GradientScheduler::wait(int number) {

@@ -81,7 +81,7 @@ class GradientScheduler {
   Result<std::string> plan_json() const;
   Result<double> simulate(const std::string& policy) const;
 
-  Status ready(int tensor, std::byte* gradient);
+  [[gnu::hot]] Status ready(int tensor, std::byte* gradient);
   Status wait(int tensor);
   Status end_step();
   Status synchronize();
@@ -106,16 +106,20 @@ class GradientScheduler {
   struct Running {
     Running(GradientScheduler& scheduler, std::vector<TensorEntry> all)
         : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())), of(scheduler) {}
-    ~Running() { of.forget(*this); }
+    ~Running() {
+      of.forget(*this);
+      executor.reset();  // its thread uses the other members
+    }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
-    const std::vector<TensorEntry> tensors;
+    // What ready() reads, away from what the executor writes.
+    alignas(64) const std::vector<TensorEntry> tensors;
+    std::atomic<StepProfile*> measuring{nullptr};  // `profile`, while it is measured
+    std::unique_ptr<Executor> executor;
+    StepTrace trace;
     StepBoard board;
     TrafficCounts counts;
-    StepTrace trace;
-    std::unique_ptr<StepProfile> profile;          // of the thread that begins and ends it
-    std::atomic<StepProfile*> measuring{nullptr};  // the same, while it is measured
-    std::unique_ptr<Executor> executor;            // its thread ends before the others do
+    std::unique_ptr<StepProfile> profile;  // of the thread that begins and ends it
     GradientScheduler& of;
   };
 
@@ -155,6 +159,12 @@ class GradientScheduler {
   Result<uint32_t> checked_tensor(const Running& running, int tensor) const;
   std::string named(const Running& running, uint32_t tensor) const;
   Status check_communicator() const;
+  // Why a call of a step fails. running: nullptr, or failed.
+  static Error refuse_step(const Running* running, const char* verb);
+  // Why ready() cannot mark.
+  Error refuse_ready(const Running& step, int number, const std::byte* gradient) const;
+  Error refuse_mark(const Running& step, uint32_t tensor, StepBoard::Marked marked) const;
+  static void note_ready(Running& step, uint32_t tensor, StepProfile* profile);
 
   GradientWorkload workload(const std::vector<TensorEntry>& tensors) const;
   // What a policy is asked, without the policy's words. link: the first link's costs.

@@ -11,37 +11,6 @@ StepBoard::Mark StepBoard::mark(uint32_t tensor, std::byte* gradient) {
   return {marked, marked == Marked::kYes && settle(tensor, gradient)};
 }
 
-StepBoard::Marked StepBoard::claim(uint32_t tensor) {
-  Tensor& at = tensors_[tensor];
-  uint64_t step = ended();
-  if (at.claimed.load(std::memory_order_acquire) == step && at.waited.load(std::memory_order_acquire) < step) {
-    return Marked::kNotWaited;
-  }
-  const bool first = at.claimed.compare_exchange_strong(step, step + 1, std::memory_order_acq_rel);
-  return first ? Marked::kYes : Marked::kTwice;
-}
-
-bool StepBoard::completes(Group& group) {
-  return (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0;
-}
-
-bool StepBoard::settle(uint32_t tensor, std::byte* gradient) {
-  Tensor& at = tensors_[tensor];
-  const uint64_t step = at.claimed.load(std::memory_order_relaxed);
-  if (at.gradient.load(std::memory_order_relaxed) != gradient) at.gradient.store(gradient, std::memory_order_release);
-  bool wake = false;
-  if (followed_) {
-    marks_.put(step, tensor);  // before the group counts it: a complete group has all its marks in marks_
-    wake = at.alone || completes(groups_[at.group]);
-  } else {
-    // No plan follows this mark. So the tensor is complete before its step can end.
-    at.complete.store(step, std::memory_order_release);
-    at.waited.store(step, std::memory_order_release);
-  }
-  at.ready.store(step, std::memory_order_release);
-  return wake;
-}
-
 std::vector<uint32_t> StepBoard::missing() const {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < count_; ++i) {
@@ -152,7 +121,7 @@ void StepBoard::fail(Error error) {
 }
 
 std::optional<Error> StepBoard::failure() const {
-  if (!failed_.load(std::memory_order_seq_cst)) return std::nullopt;
+  if (!has_failed()) return std::nullopt;
   const MutexLock lock(mutex_);
   return failure_;
 }

@@ -81,6 +81,7 @@ class StepBoard {
   }
   void tell() { news_.ring(); }  // after complete(), and whenever a done() of until() may have become true
   void fail(Error error);        // the first failure stays
+  bool has_failed() const { return failed_.load(std::memory_order_seq_cst); }  // failed_ says why
   std::optional<Error> failure() const;
 
  private:
@@ -90,6 +91,7 @@ class StepBoard {
     std::atomic<uint64_t> claimed{0};  // steps in which its mark has begun
     std::atomic<uint64_t> ready{0};    // steps in which it was ready
     std::atomic<uint64_t> waited{0};
+    std::atomic<std::byte*> gradient{nullptr};  // stored only when it changes
     // Written by follow().
     bool travels = false;
     bool alone = false;  // in its group
@@ -99,7 +101,6 @@ class StepBoard {
     alignas(64) std::atomic<uint64_t> complete{0};
     std::atomic<uint32_t> batches{0};
     std::atomic<uint32_t> oldest{0};
-    std::atomic<std::byte*> gradient{nullptr};  // stored only when it changes
   };
   struct alignas(64) Group {
     std::atomic<uint64_t> ready{0};
@@ -126,5 +127,36 @@ class StepBoard {
   mutable Mutex mutex_;
   std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);
 };
+
+inline StepBoard::Marked StepBoard::claim(uint32_t tensor) {
+  Tensor& at = tensors_[tensor];
+  uint64_t step = ended();
+  if (at.waited.load(std::memory_order_acquire) < step && at.claimed.load(std::memory_order_acquire) == step) {
+    return Marked::kNotWaited;
+  }
+  const bool first = at.claimed.compare_exchange_strong(step, step + 1, std::memory_order_acq_rel);
+  return first ? Marked::kYes : Marked::kTwice;
+}
+
+inline bool StepBoard::completes(Group& group) {
+  return (group.ready.fetch_add(1, std::memory_order_acq_rel) + 1) % group.tensors == 0;
+}
+
+inline bool StepBoard::settle(uint32_t tensor, std::byte* gradient) {
+  Tensor& at = tensors_[tensor];
+  const uint64_t step = at.claimed.load(std::memory_order_relaxed);
+  if (at.gradient.load(std::memory_order_relaxed) != gradient) at.gradient.store(gradient, std::memory_order_release);
+  bool wake = false;
+  if (followed_) [[likely]] {
+    marks_.put(step, tensor);  // before the group counts it: a complete group has all its marks in marks_
+    wake = at.alone || completes(groups_[at.group]);
+  } else {
+    // No plan follows this mark. So the tensor is complete before its step can end.
+    at.complete.store(step, std::memory_order_release);
+    at.waited.store(step, std::memory_order_release);
+  }
+  at.ready.store(step, std::memory_order_release);
+  return wake;
+}
 
 }  // namespace trestle
