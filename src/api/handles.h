@@ -110,7 +110,7 @@ class Use {
  public:
   explicit Use(H* handle) : handle_(handle) {
     if (handle_ == nullptr) return;
-    // Before the atomic addition, because no load overtakes that: so two cache misses overlap.
+    // No load overtakes the atomic addition. Here the misses of the handle and of the process's generation overlap.
     const bool own = handle_->generation == process_generation();
     handle_->users.fetch_add(1, std::memory_order_acq_rel);
     state_ = own ? handle_->state.load(std::memory_order_acquire) : kInherited;

@@ -132,8 +132,9 @@ Result<GradientScheduler::Running*> GradientScheduler::candidate(std::unique_ptr
     const MutexLock lock(mutex_);
     fresh = std::make_unique<Running>(*this, registered_);
   }
-  fresh->executor =
+  fresh->owned_executor =
       TRY(Executor::start(comms_, fresh->tensors, settings_, fresh->board, fresh->counts, fresh->trace, *access_));
+  fresh->executor = fresh->owned_executor.get();
   follow(*fresh);
   return fresh.get();
 }
@@ -198,7 +199,7 @@ Status GradientScheduler::ready(int number, std::byte* gradient) {
   const auto tensor = static_cast<uint32_t>(number);  // a negative number becomes more than any tensor's
   const bool marks = profile != nullptr || has_plan_.load(std::memory_order_acquire);
   if (!marks || tensor >= step.tensors.size() || !lies_there(step.tensors[tensor], gradient)) [[unlikely]]
-    return refuse_ready(step, number, gradient);
+    return refuse_ready(step, marks, number, gradient);
   const StepBoard::Marked marked = step.board.claim(tensor);
   if (marked != StepBoard::Marked::kYes) [[unlikely]]
     return refuse_mark(step, tensor, marked);
@@ -208,11 +209,10 @@ Status GradientScheduler::ready(int number, std::byte* gradient) {
   return {};
 }
 
-Error GradientScheduler::refuse_ready(const Running& step, int number, const std::byte* gradient) const {
+Error GradientScheduler::refuse_ready(const Running& step, bool marks, int number, const std::byte* gradient) const {
   const Result<uint32_t> tensor = checked_tensor(step, number);
   if (!tensor.ok()) return tensor.error();
-  if (step.measuring.load(std::memory_order_acquire) == nullptr && !has_plan_.load(std::memory_order_acquire))
-    return usage("there is no plan, and no times are measured: GradPlan comes first");
+  if (!marks) return usage("there is no plan, and no times are measured: GradPlan comes first");
   if (gradient != nullptr)
     return argument(named(step, tensor.value()) +
                     " was registered with its memory, and this is another one: give NULL");

@@ -106,21 +106,19 @@ class GradientScheduler {
   struct Running {
     Running(GradientScheduler& scheduler, std::vector<TensorEntry> all)
         : tensors(std::move(all)), board(static_cast<uint32_t>(tensors.size())), of(scheduler) {}
-    ~Running() {
-      of.forget(*this);
-      executor.reset();  // its thread uses the other members
-    }
+    ~Running() { of.forget(*this); }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
-    // What ready() reads, away from what the executor writes.
+    // What ready() reads, away from what the executor writes while nothing is traced.
     alignas(64) const std::vector<TensorEntry> tensors;
     std::atomic<StepProfile*> measuring{nullptr};  // `profile`, while it is measured
-    std::unique_ptr<Executor> executor;
+    Executor* executor = nullptr;                  // `owned_executor`; stays as it is while that ends
     StepTrace trace;
     StepBoard board;
     TrafficCounts counts;
     std::unique_ptr<StepProfile> profile;  // of the thread that begins and ends it
     GradientScheduler& of;
+    std::unique_ptr<Executor> owned_executor;  // the last one: its thread uses the others until it has ended
   };
 
   GradientScheduler(std::vector<trestleComm_t> comms, GradientSettings settings, std::unique_ptr<LinkAccess> access)
@@ -162,7 +160,7 @@ class GradientScheduler {
   // Why a call of a step fails. running: nullptr, or failed.
   static Error refuse_step(const Running* running, const char* verb);
   // Why ready() cannot mark.
-  Error refuse_ready(const Running& step, int number, const std::byte* gradient) const;
+  Error refuse_ready(const Running& step, bool marks, int number, const std::byte* gradient) const;
   Error refuse_mark(const Running& step, uint32_t tensor, StepBoard::Marked marked) const;
   static void note_ready(Running& step, uint32_t tensor, StepProfile* profile);
 

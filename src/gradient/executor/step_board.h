@@ -81,12 +81,12 @@ class StepBoard {
   }
   void tell() { news_.ring(); }  // after complete(), and whenever a done() of until() may have become true
   void fail(Error error);        // the first failure stays
-  bool has_failed() const { return failed_.load(std::memory_order_seq_cst); }  // failed_ says why
+  bool has_failed() const { return failed_.load(std::memory_order_seq_cst); }  // the order: see failed_
   std::optional<Error> failure() const;
 
  private:
-  // The first cache line is that of the program's threads. The executor touches it only between steps, so a mark need
-  // not wait for the executor.
+  // The first cache line is that of the program's threads. The executor writes it only between steps, and in a step
+  // reads no more of it than where a marked gradient lies.
   struct alignas(64) Tensor {
     std::atomic<uint64_t> claimed{0};  // steps in which its mark has begun
     std::atomic<uint64_t> ready{0};    // steps in which it was ready
