@@ -119,7 +119,8 @@ void share_processors(const std::vector<RankPlace>& places, Topology& topology);
 using RankRails = std::vector<std::vector<DimensionRail>>;
 // Fills in bandwidths that neither a file nor a measurement gives. If every rank knows all its rails of a dimension
 // that joins different hosts, the bandwidth is the sum of a rank's rails, for the rank with the lowest sum. Ranks of a
-// host that use the same interface in a dimension have equal parts of it. `reason` says so. rails[r] is rank r's.
+// host that use the same interface in a dimension have equal parts of it. `reason` says so, or which rate is missing
+// and how to tell it. rails[r] is rank r's.
 void use_known_rates(const std::vector<RankPlace>& places, const std::vector<RankRails>& rails, Topology& topology);
 // The number of ranks per processor, rounded up, on the machine where it is largest. 1 if every rank has a processor or
 // if the processors are not known.

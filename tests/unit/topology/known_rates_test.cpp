@@ -39,7 +39,8 @@ TEST(KnownRates, AreTheLeastSumOfARanksRails) {
   EXPECT_EQ(topology.reason, before + "; dimension 1 has the 32.5 Gb/s that its rails are known to carry");
 }
 
-TEST(KnownRates, SayNothingUnlessEveryRankKnowsEveryRail) {
+// The reason says what is assumed instead, whose rate is missing, and what to do.
+TEST(KnownRates, AreNoneUnlessEveryRankKnowsEveryRail) {
   const std::vector<RankPlace> places = hosts("ab");
   const Topology nominal = chosen("", "", places);
   const std::vector<DimensionRail> known = {{"eth0", 25'000}};
@@ -48,7 +49,12 @@ TEST(KnownRates, SayNothingUnlessEveryRankKnowsEveryRail) {
     Topology topology = nominal;
     use_known_rates(places, {{known}, other}, topology);
     EXPECT_EQ(topology.dimensions, nominal.dimensions);
-    EXPECT_EQ(topology.reason, nominal.reason);
+    const bool named = !other.empty() && !other[0].empty();
+    const std::string rail = named ? other[0].back().interface : "";
+    EXPECT_EQ(topology.reason,
+              nominal.reason + "; dimension 1 is as fast as its rails, whose rates are not known (rank 1" +
+                  (named ? ", " + rail : "") + "), so 30 Gb/s are assumed; TRESTLE_RAILS can tell them, such as " +
+                  (named ? rail : "eth0") + "@25g, and TRESTLE_CALIBRATE=full measures them");
     use_known_rates(places, {other, {known}}, topology);
     EXPECT_EQ(topology.dimensions, nominal.dimensions);
   }
