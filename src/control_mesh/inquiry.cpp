@@ -61,9 +61,8 @@ std::string text_of(const OperationKey& key) {
   if (key.kind == CallKind::kSplit) return "CommSplit";
   if (key.kind == CallKind::kFinalize) return "CommFinalize";
   if (key.kind == CallKind::kCreation) return "the creation of the communicator";
-  const std::string number = std::to_string(key.number & ~kPointToPoint);
-  if (key.peer < 0) return "operation " + number;
-  return "message " + number + (key.sending ? " to rank " : " from rank ") + std::to_string(key.peer);
+  if (key.peer < 0) return numbered("operation", key.number);
+  return numbered("message", key.number) + (key.sending ? " to rank " : " from rank ") + std::to_string(key.peer);
 }
 
 }  // namespace
@@ -306,9 +305,10 @@ std::string Inquiry::not_called(const Answer& answer, const std::string& call, c
   const OperationKey& about = asked_.back().operation;
   std::string fact = " has not called " + call;
   if (about.kind == CallKind::kOperation) {
-    const std::string latest =
-        about.peer >= 0 ? "its latest to that rank was message " : "its latest call was operation ";
-    fact += answer.calls == 0 ? ": it has made no such call yet" : ": " + latest + std::to_string(answer.calls - 1);
+    const bool message = about.peer >= 0;
+    const std::string latest = message ? ": its latest to that rank was " : ": its latest call was ";
+    fact += answer.calls == 0 ? ": it has made no such call yet"
+                              : latest + numbered(message ? "message" : "operation", answer.calls - 1);
   }
   fact += busy;
   if (answer.failure.empty()) return asked_name_ + fact;

@@ -38,10 +38,10 @@ std::string hash_text(uint64_t check) {
 }  // namespace
 
 std::string disagreement(const OperationRun& theirs, const OperationRun& ours) {
-  const std::string start = theirs.rank + " runs operation " + std::to_string(theirs.operation) + " as " +
+  const std::string start = theirs.rank + " runs " + numbered("operation", theirs.operation) + " as " +
                             what(theirs.check, ours.check) + hash_text(theirs.check);
   if (theirs.operation != ours.operation)
-    return start + " where " + ours.rank + " runs operation " + std::to_string(ours.operation) + " as " +
+    return start + " where " + ours.rank + " runs " + numbered("operation", ours.operation) + " as " +
            what(ours.check, theirs.check) + hash_text(ours.check);
   if (((theirs.check ^ ours.check) & kWhatBits & ~kPlaceBits) == 0 &&
       goes_with(place_of(theirs.check), place_of(ours.check)))
@@ -55,9 +55,8 @@ namespace {
 Error different_ends(const std::string& sender, const std::string& sent, const std::string& receiver,
                      const std::string& expected, uint64_t operation) {
   const bool pair = (operation & kPointToPoint) != 0;
-  return {Code::kInvalidUsage, sender + " sends " + sent + " to " + receiver + ", which expects " + expected +
-                                   (pair ? ", in message " : ", in operation ") +
-                                   std::to_string(operation & ~kPointToPoint) + (pair ? " between them" : "")};
+  return {Code::kInvalidUsage, sender + " sends " + sent + " to " + receiver + ", which expects " + expected + ", in " +
+                                   numbered(pair ? "message" : "operation", operation) + (pair ? " between them" : "")};
 }
 
 }  // namespace
@@ -103,7 +102,9 @@ bool Agreement::same(int32_t rank, uint64_t operation, uint64_t check) {
   }
   // The place of a rank with data is the one that the others must have.
   const bool says_more = first.operation == operation && place_of(first.check) == DataPlace::kNone;
-  if (first.operation == kNone || first.operation < operation || says_more) first = {operation, check, rank};
+  const bool other_kind = ((first.operation ^ operation) & kCaptured) != 0;  // captured calls have the highest numbers
+  if (first.operation == kNone || other_kind || first.operation < operation || says_more)
+    first = {operation, check, rank};
   return true;
 }
 

@@ -7,9 +7,9 @@
 // matter, and two peers that differ are found before this rank starts. A rank without data of its own agrees with any
 // place; the others must agree among themselves.
 //
-// Bounded: it remembers kRemembered operations. Operations that far behind the newest known one are no longer compared;
-// there is never a false alarm. Point-to-point messages (highest bit of the number) are not compared here: their
-// numbers count per pair, and their two ends run different operations.
+// Bounded: it remembers kRemembered operations. Operations that far behind the newest known one are no longer compared,
+// nor is one whose place a captured call has taken; there is never a false alarm. Point-to-point messages (highest bit
+// of the number) are not compared here: their numbers count per pair, and their two ends run different operations.
 #pragma once
 
 #include <array>
@@ -53,8 +53,8 @@ struct OperationRun {
 std::string disagreement(const OperationRun& theirs, const OperationRun& ours);
 
 // "rank 1 (b) sends 4096 bytes to rank 0 (a), which expects 2048, in operation 17": kInvalidUsage, for a rank that
-// finds that the two ends of a message differ in size (sizes_differ). `bytes` are those of the segment at either end. If
-// the places of their data differ, the sentence is that of different_places().
+// finds that the two ends of a message differ in size (sizes_differ). `bytes` are those of the segment at either end.
+// If the places of their data differ, the sentence is that of different_places().
 Error different_sizes(const std::string& sender, const std::string& receiver, const MessageTag& sent,
                       uint64_t sent_bytes, const MessageTag& expected, uint64_t expected_bytes);
 

@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "base/counter.h"
+#include "base/operation_number.h"
 #include "base/result.h"
 #include "transport/rail_report.h"
 
@@ -50,14 +51,11 @@ namespace trestle {
 
 struct Region;  // memory/region.h
 
-// Numbers of messages between two ranks have this bit: they count per pair and direction.
-inline constexpr uint64_t kPointToPoint = uint64_t{1} << 63;
-
 // Bits of MessageTag::check that travel.
 inline constexpr int kCheckBits = 48;
 
 struct MessageTag {
-  uint64_t operation = 0;  // number of the operation in the communicator; highest bit: point to point
+  uint64_t operation = 0;  // number of the operation in the communicator (base/operation_number.h)
   uint32_t phase = 0;      // chunk * stages + stage
   uint32_t message = 0;    // number of the message from this sender to this receiver in the phase
   uint64_t offset = 0;     // bytes, of the segment in the message

@@ -63,10 +63,10 @@ void CallCheck::Book::write(const Key& key, CallSummary summary) {
 
 Status CallCheck::compare(const Key& key, int32_t other, const CallSummary& theirs, const CallSummary& ours) const {
   if (theirs.hash == ours.hash && goes_with(theirs.place, ours.place)) return {};
-  const std::string number = std::to_string(key.second & ~kPointToPoint);
   const bool message = key.first >= 0;
   std::string text = names_[static_cast<size_t>(other)];
-  text += message ? " sends message " + number + " as " : " calls operation " + number + " as ";
+  text +=
+      (message ? " sends " + numbered("message", key.second) : " calls " + numbered("operation", key.second)) + " as ";
   text += with_place(theirs, ours) + ", " + names_[static_cast<size_t>(rank_)];
   text += (message ? " receives it as " : " as ") + with_place(ours, theirs);
   const bool placed = goes_with(theirs.place, ours.place);

@@ -43,8 +43,8 @@ std::string arguments_of(const Call& call) {
 
 void log_call(const Membership& membership, const Call& call, const Stream* stream, std::optional<uint64_t> number) {
   if (call.measuring) return;
-  const char* const kind = call.request.peer < 0 ? "operation " : "message ";
-  const std::string place = number ? kind + std::to_string(*number) : "nothing to move";
+  const char* const kind = call.request.peer < 0 ? "operation" : "message";
+  const std::string place = number ? numbered(kind, *number) : "nothing to move";
   log_message(LogLevel::kInfo, "%s: communicator %s rank %d of %d %s%s stream %s", function_of(call),
               membership.name().c_str(), membership.rank(), membership.ranks(), place.c_str(),
               arguments_of(call).c_str(), stream == nullptr ? "own" : pointer_text(stream).c_str());

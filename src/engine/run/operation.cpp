@@ -201,7 +201,7 @@ std::string Operation::timeout_text() const {
 }
 
 std::string Operation::name() const {
-  return "operation " + std::to_string(number_ & ~kPointToPoint) + " (" + to_string(*prepared_) + ")";
+  return numbered("operation", number_) + " (" + to_string(*prepared_) + ")";
 }
 
 std::string Operation::describe() const {
