@@ -57,6 +57,11 @@ class CudaDevice : public Device {
   Status destroy_stream(StreamHandle* stream) override;
   Status check_stream(StreamHandle* stream) override;
   Result<bool> is_capturing(StreamHandle* stream) override;
+  Status call_when_graph_ends(StreamHandle* captured, void (*function)(void*), void* argument) override;
+  Status begin_capture(StreamHandle* stream) override;
+  Result<GraphHandle*> end_capture(StreamHandle* stream) override;
+  Status launch(GraphHandle* graph, StreamHandle* stream) override;
+  Status destroy_graph(GraphHandle* graph) override;
   Result<bool> is_idle(StreamHandle* stream) override;
   Status synchronize(StreamHandle* stream) override;
   Result<EventHandle*> make_event(bool timed, bool shared) override;
@@ -135,6 +140,9 @@ inline CUstream raw(StreamHandle* stream) {
 }
 inline CUevent raw(EventHandle* event) {
   return reinterpret_cast<CUevent>(event);
+}
+inline CUgraphExec raw(GraphHandle* graph) {
+  return reinterpret_cast<CUgraphExec>(graph);
 }
 inline CUdeviceptr raw(const void* memory) {
   return reinterpret_cast<CUdeviceptr>(memory);

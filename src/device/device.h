@@ -27,11 +27,12 @@
 
 namespace trestle {
 
-// The driver's own handles (CUstream, CUevent, CUmodule, CUfunction), which are pointers.
+// The driver's own handles (CUstream, CUevent, CUmodule, CUfunction, CUgraphExec), which are pointers.
 struct StreamHandle;  // nullptr: the legacy default stream; see also per_thread_stream()
 struct EventHandle;
 struct ModuleHandle;
 struct KernelHandle;
+struct GraphHandle;  // CUgraphExec
 
 // The handle that stands for the default stream of whichever thread uses it (cudaStreamPerThread).
 inline StreamHandle* per_thread_stream() {
@@ -120,8 +121,20 @@ class Device {
   // Refuses a stream of another device or of a context that is not the primary one (kInvalidArgument).
   virtual Status check_stream(StreamHandle* stream) = 0;
   virtual Result<bool> is_capturing(StreamHandle* stream) = 0;
+  // Calls function(argument) once when the graph is gone that the stream is being captured into, with everything that
+  // was made from it, and no launch of it runs any more: on a thread of the driver, which must not call the driver.
+  // Also called after an error, at once.
+  virtual Status call_when_graph_ends(StreamHandle* captured, void (*function)(void*), void* argument) = 0;
   virtual Result<bool> is_idle(StreamHandle* stream) = 0;
   virtual Status synchronize(StreamHandle* stream) = 0;  // slow
+
+  // ---- Graphs, for measurements and tests: the library itself makes none. All slow, except launch(), which enqueues.
+  // What is submitted to the stream from now on goes into a graph, and while that is so, a thread that makes calls
+  // which may wait ends it with an error, unless it is the library's.
+  virtual Status begin_capture(StreamHandle* stream) = 0;
+  virtual Result<GraphHandle*> end_capture(StreamHandle* stream) = 0;
+  virtual Status launch(GraphHandle* graph, StreamHandle* stream) = 0;
+  virtual Status destroy_graph(GraphHandle* graph) = 0;  // launches that were enqueued still happen
 
   // ---- Events. `shared`: another process may open it. Making and destroying is slow.
   virtual Result<EventHandle*> make_event(bool timed, bool shared) = 0;

@@ -54,6 +54,16 @@
   X(cuStreamDestroy, 4000)                             \
   X(cuStreamGetCtx, 9020)                              \
   X(cuStreamIsCapturing, 10000)                        \
+  X(cuStreamGetCaptureInfo, 12030)                     \
+  X(cuUserObjectCreate, 11030)                         \
+  X(cuUserObjectRelease, 11030)                        \
+  X(cuGraphRetainUserObject, 11030)                    \
+  X(cuStreamBeginCapture, 10010)                       \
+  X(cuStreamEndCapture, 10000)                         \
+  X(cuGraphInstantiateWithFlags, 11040)                \
+  X(cuGraphLaunch, 10000)                              \
+  X(cuGraphExecDestroy, 10000)                         \
+  X(cuGraphDestroy, 10000)                             \
   X(cuThreadExchangeStreamCaptureMode, 10010)          \
   X(cuStreamQuery, 2000)                               \
   X(cuStreamSynchronize, 2000)                         \

@@ -73,6 +73,22 @@ void Gate::open_all() {
   open(last_.load(std::memory_order_acquire));
 }
 
+constexpr uint32_t kClosed = 0;
+constexpr uint32_t kOpen = 1;
+
+Status GraphGate::capture(StreamHandle* captured, void (*arrived)(void*), void* argument) {
+  TRY(device_.call_host(captured, arrived, argument));
+  return device_.wait_for_word(captured, word_, kOpen);
+}
+
+void GraphGate::close() {
+  std::atomic_ref<uint32_t>(*word_).store(kClosed, std::memory_order_release);
+}
+
+void GraphGate::open() {
+  std::atomic_ref<uint32_t>(*word_).store(kOpen, std::memory_order_release);
+}
+
 Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most, uint32_t* word) {
   CHECK(most > 0, "a mark without room");
   // A power of two, so that tickets keep their events when they wrap around.

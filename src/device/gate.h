@@ -56,6 +56,27 @@ class Gate {
   std::atomic<uint32_t> last_ = 0;  // the last ticket that hold() gave out; open_all() may run beside hold()
 };
 
+// A gate in a graph, which is held anew at each launch. The launches of one graph come one after the other. Only by a
+// word in memory that the device waits for: where the driver holds streams by host functions, those of all graphs could
+// wait for each other.
+//
+// The word is pinned memory, 4-byte aligned, and outlives the graph. Any thread, but open() and close() take turns.
+class GraphGate {
+ public:
+  GraphGate(Device& device, uint32_t* word) : device_(device), word_(word) { open(); }
+  GraphGate(const GraphGate&) = delete;
+  GraphGate& operator=(const GraphGate&) = delete;
+  // Puts it into the graph that the stream is being captured into. Each launch first calls arrived(argument), on a
+  // thread of the driver, which must not call the driver, and then goes no further while the gate is closed.
+  Status capture(StreamHandle* captured, void (*arrived)(void*), void* argument);
+  void close();  // in arrived()
+  void open();
+
+ private:
+  Device& device_;
+  uint32_t* const word_;
+};
+
 // Stream to host, for one stream. One thread at a time may call put() and has_room(), and one, perhaps another, the
 // rest.
 class Mark {

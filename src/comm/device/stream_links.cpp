@@ -61,6 +61,28 @@ Result<std::unique_ptr<StreamLink>> StreamLinks::take() {
   return make();
 }
 
+Result<uint32_t*> StreamLinks::take_word() {
+  const MutexLock lock(mutex_);
+  if (!words_of_graphs_.empty()) {
+    uint32_t* const word = words_of_graphs_.back();
+    words_of_graphs_.pop_back();
+    return word;
+  }
+  if (pairs_left_ == 0) TRY(add_words());
+  words_of_graphs_.reserve(words_made_ + 2);
+  words_made_ += 2;
+  uint32_t* const word = word_at(words_);
+  words_of_graphs_.push_back(word_at(words_ + kLineBytes));
+  words_ += 2 * kLineBytes;
+  --pairs_left_;
+  return word;
+}
+
+void StreamLinks::give_word_back(uint32_t* word) {
+  const MutexLock lock(mutex_);
+  words_of_graphs_.push_back(word);
+}
+
 void StreamLinks::give_back(std::unique_ptr<StreamLink> link) {
   const MutexLock lock(mutex_);
   given_back_.push_back(std::move(link));

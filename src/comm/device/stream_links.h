@@ -36,6 +36,10 @@ class StreamLinks {
   Status prepare();
   // Slow if there are no words left, and where the driver has no words in streams.
   Result<std::unique_ptr<StreamLink>> take();
+  // A word of its own, for a gate in a graph. Slow if there are none left.
+  Result<uint32_t*> take_word();
+  void give_word_back(uint32_t* word);  // no graph has it any more
+  bool waits_for_words() const { return way_ == GateWay::kWord; }
   // All of the gate's tickets were opened. The stream need not have come to the mark's.
   void give_back(std::unique_ptr<StreamLink> link);
 
@@ -51,6 +55,8 @@ class StreamLinks {
   size_t pairs_left_ TRESTLE_GUARDED_BY(mutex_) = 0;       // for which there are words
   size_t made_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<StreamLink>> given_back_ TRESTLE_GUARDED_BY(mutex_);  // has room for all
+  std::vector<uint32_t*> words_of_graphs_ TRESTLE_GUARDED_BY(mutex_);               // given back; has room for all
+  size_t words_made_ TRESTLE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace trestle

@@ -6,6 +6,7 @@ if(TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/fake_entries.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_kernels.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_shared_memory.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/fake_graphs.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_streams.cpp)
   target_include_directories(fake_driver PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_include_directories(fake_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

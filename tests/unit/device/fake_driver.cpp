@@ -251,7 +251,9 @@ class Steering : public FakeDriver {
   }
   void capture(void* stream, bool captures) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
-    static_cast<Stream*>(stream)->capturing = captures;
+    auto* const captured = static_cast<Stream*>(stream);
+    captured->capturing = captures;
+    captured->graph.reset(captures ? new Graph : nullptr);
   }
   void* managed_memory() override {
     static int memory;
@@ -310,6 +312,7 @@ CUresult get_proc_address(const char* symbol, void** function, int version, cuui
   const std::string name = symbol;
   const Entry* entry = entry_of_setup(name);
   if (entry == nullptr) entry = entry_of_streams(name);
+  if (entry == nullptr) entry = entry_of_graphs(name);
   *function = nullptr;
   *found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (entry == nullptr || state().hidden.count(name) != 0) return CUDA_SUCCESS;

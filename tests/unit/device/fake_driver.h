@@ -76,7 +76,7 @@ class FakeDriver {
   // A stream that is being captured, or of a context that is not a primary one; the caller passes on what it returns.
   virtual void* capturing_stream() = 0;
   virtual void* foreign_stream() = 0;
-  virtual void capture(void* stream, bool captures) = 0;  // begins or ends it
+  virtual void capture(void* stream, bool captures) = 0;  // begins it, or ends it without a graph
   virtual void* managed_memory() = 0;
   virtual std::string launched() const = 0;  // the last kernel, as "reduce_float.sum_2"
 };

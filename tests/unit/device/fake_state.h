@@ -22,10 +22,23 @@ namespace trestle::fake {
 // One thing that was submitted. True: it is done. False: it waits.
 using Action = std::function<bool()>;
 
+// What was captured, and what its end calls: that of the graph, and of what was made from it and runs.
+struct Graph {
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    for (const auto& function : at_end) function();
+  }
+  std::vector<std::function<Action()>> actions;
+  std::vector<std::function<void()>> at_end;
+};
+
 struct Stream {
   std::deque<Action> actions;
   CUcontext context = nullptr;
   bool capturing = false;
+  std::shared_ptr<Graph> graph = nullptr;  // that it is captured into
   bool legacy = false;
   bool destroyed = false;  // but what was submitted still happens
 };
@@ -92,7 +105,8 @@ struct State {
   std::map<uintptr_t, Block> blocks;
   std::set<Stream*> streams;
   std::set<Event*> events;
-  std::multiset<uintptr_t> writes;  // of words that streams will write
+  std::multiset<uintptr_t> writes;                             // of words that streams will write
+  std::map<CUuserObject, std::function<void()>> user_objects;  // that no graph has yet
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Kernel>> kernels;
   Stream capturing;
@@ -114,6 +128,7 @@ CUresult enter(const char* name, bool needs_context);
 // Does what can be done in all streams.
 void advance();
 CUcontext context_of(int device);
+Stream& stream_of(CUstream handle);
 
 // A function, and the version of CUDA that introduced its signature.
 struct Entry {
@@ -129,6 +144,7 @@ Entry make_entry(Signature function, int since) {
 // The entry point of this name, or nullptr (fake_entries.cpp, fake_streams.cpp).
 const Entry* entry_of_setup(const std::string& name);
 const Entry* entry_of_streams(const std::string& name);
+const Entry* entry_of_graphs(const std::string& name);
 // Runs a kernel on the CPU, for the device of the context (fake_kernels.cpp).
 void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters);
 size_t parameter_bytes(const Kernel& kernel);

@@ -37,6 +37,8 @@ Stream& stream_of_this_thread() {
   return default_stream(*streams);
 }
 
+}  // namespace
+
 Stream& stream_of(CUstream handle) {
   if (handle == nullptr || handle == CU_STREAM_LEGACY) return legacy_stream();
   if (handle == CU_STREAM_PER_THREAD) return stream_of_this_thread();
@@ -49,19 +51,30 @@ Stream& stream_of(CUstream handle) {
   return *stream;
 }
 
+namespace {
+
 Event& event_of(CUevent handle) {
   auto* const event = reinterpret_cast<Event*>(handle);
   if (state().events.count(event) == 0) misused("an event is used that is not there");
   return *event;
 }
 
-CUresult submit(CUstream stream, Action action) {
+// make: makes an action that has not begun. A graph makes one for each launch.
+CUresult submit_made(CUstream handle, std::function<Action()> make) {
   if (state().broken != CUDA_SUCCESS) return state().broken;
-  auto& actions = stream_of(stream).actions;
-  actions.push_back(std::move(action));
+  Stream& stream = stream_of(handle);
+  if (stream.graph != nullptr) {
+    stream.graph->actions.push_back(std::move(make));
+    return CUDA_SUCCESS;
+  }
+  stream.actions.push_back(make());
   ++state().submitted;
-  state().most_waiting = std::max(state().most_waiting, static_cast<int>(actions.size()));
+  state().most_waiting = std::max(state().most_waiting, static_cast<int>(stream.actions.size()));
   return CUDA_SUCCESS;
+}
+
+CUresult submit(CUstream stream, Action action) {
+  return submit_made(stream, [action = std::move(action)] { return action; });
 }
 
 CUresult submit_at_once(CUstream stream, std::function<void()> action) {
@@ -80,7 +93,7 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
   FAKE_ENTER(true);
   if (flags != CU_STREAM_NON_BLOCKING) misused("a stream that waits for the legacy one");
-  auto* const made = new Stream{{}, current().back(), false, false, false};
+  auto* const made = new Stream{{}, current().back()};
   state().streams.insert(made);
   *stream = reinterpret_cast<CUstream>(made);
   ++state().objects.streams;
@@ -221,17 +234,19 @@ CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUs
 // A host function runs on a thread of its own, and the stream waits for it.
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
   FAKE_ENTER(true);
-  auto done = std::make_shared<std::atomic<bool>>(false);
-  auto begun = std::make_shared<bool>(false);
-  return submit(stream, [=] {
-    if (!*begun) {
-      *begun = true;
-      std::thread([=] {
-        function(argument);
-        done->store(true);
-      }).detach();
-    }
-    return done->load();
+  return submit_made(stream, [=]() -> Action {
+    auto done = std::make_shared<std::atomic<bool>>(false);
+    auto begun = std::make_shared<bool>(false);
+    return [=] {
+      if (!*begun) {
+        *begun = true;
+        std::thread([=] {
+          function(argument);
+          done->store(true);
+        }).detach();
+      }
+      return done->load();
+    };
   });
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned row_blocks, unsigned, unsigned threads, unsigned,
