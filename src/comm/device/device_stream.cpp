@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/device/graph_place.h"
 #include "comm/device/opened_devices.h"
 
 namespace trestle {
@@ -16,17 +17,9 @@ pid_t this_thread() {
   return static_cast<pid_t>(::syscall(SYS_gettid));
 }
 
-Status check_not_captured(Device& device, StreamHandle* stream) {
-  if (!TRY(device.is_capturing(stream))) return {};
-  return Error{Code::kInvalidUsage,
-               "the CUDA stream is being captured into a graph, and collectives cannot be captured yet: end the "
-               "capture first"};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OuterStream>> DeviceStream::create(OpenedDevice& device, StreamHandle* stream) {
-  TRY(check_not_captured(device.device(), stream));
   auto link = TRY(device.links().take());
   return std::unique_ptr<OuterStream>(new DeviceStream(device, stream, std::move(link)));
 }
@@ -45,13 +38,29 @@ DeviceStream::~DeviceStream() {
   device_.links().give_back(std::move(link_));
 }
 
+Status DeviceStream::check_thread() const {
+  if (thread_ == 0 || thread_ == this_thread()) return {};
+  return Error{Code::kInvalidUsage,
+               "the stream was wrapped for the default stream of one thread (cudaStreamPerThread), and another "
+               "thread has no such stream: only the thread that wrapped it may use it"};
+}
+
+Result<bool> DeviceStream::is_captured() {
+  TRY(check_thread());
+  return device_.device().is_capturing(stream_);
+}
+
+Result<std::unique_ptr<OuterStream>> DeviceStream::capture(std::shared_ptr<GraphCalls> calls) {
+  TRY(check_thread());
+  return GraphPlace::create(device_, stream_, std::move(calls));
+}
+
 Status DeviceStream::check_usable(bool mark) {
-  if (thread_ != 0 && thread_ != this_thread()) {
+  if (TRY(is_captured())) {
     return Error{Code::kInvalidUsage,
-                 "the stream was wrapped for the default stream of one thread (cudaStreamPerThread), and another "
-                 "thread has no such stream: only the thread that wrapped it may use it"};
+                 "the CUDA stream is being captured into a graph: collectives, sends and receives are captured with "
+                 "it, but Trestle's events and requests are not; use CUDA's events, or end the capture first"};
   }
-  TRY(check_not_captured(device_.device(), stream_));
   if (!mark || link_->mark->has_room()) return {};
   return Error{Code::kInvalidUsage, "the CUDA stream has not come to the last " +
                                         std::to_string(StreamLinks::kMostAheadByEvents) +

@@ -16,7 +16,7 @@ class OpenedDevice;
 
 class DeviceStream : public OuterStream {
  public:
-  // Refuses a stream that is being captured. The device outlives it.
+  // The device outlives it.
   static Result<std::unique_ptr<OuterStream>> create(OpenedDevice& device, StreamHandle* stream);
   DeviceStream(const DeviceStream&) = delete;
   DeviceStream& operator=(const DeviceStream&) = delete;
@@ -24,12 +24,15 @@ class DeviceStream : public OuterStream {
 
   int device() const override;
   Result<Ticket> put(bool mark, bool gate) override;
+  Result<bool> is_captured() override;
+  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls> calls) override;
   Status check() override;
   Result<bool> has_reached(uint32_t mark) override;
   void open(uint32_t gate) override { link_->gate->open(gate); }
 
  private:
   DeviceStream(OpenedDevice& device, StreamHandle* stream, std::unique_ptr<StreamLink> link);
+  Status check_thread() const;
   Status check_usable(bool mark);
 
   OpenedDevice& device_;

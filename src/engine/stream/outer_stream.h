@@ -8,11 +8,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/result.h"
 
 namespace trestle {
+
+// Calls that were captured into a graph. Its functions run on threads of the driver, which must not call the driver,
+// wait, or throw.
+class GraphCalls {
+ public:
+  virtual ~GraphCalls() = default;
+  // Whether launches are to be held for these calls. False: they go on without them.
+  virtual bool are_ready() const = 0;
+  // A launch has come to the place of the calls, and is held until that is opened. `overlaps`: an earlier one still is.
+  virtual void arrived(bool overlaps) = 0;
+};
 
 class OuterStream {
  public:
@@ -27,6 +39,11 @@ class OuterStream {
   // `mark`: has_reached() tells when everything that was submitted before is done. `gate`: what is submitted later does
   // not begin before open(). Errors: there is no gate to open.
   virtual Result<Ticket> put(bool mark, bool gate) = 0;
+  // Whether what is submitted now goes into a graph, and is done at each launch of it. put() is refused then.
+  virtual Result<bool> is_captured() = 0;
+  // Takes a place in that graph, which keeps the calls for as long as it lives. The result stands for this place: its
+  // put() gives the gate of the launch that has arrived. Only if is_captured(), and as put().
+  virtual Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls> calls) = 0;
   // An error if the outer stream has failed. Any thread, beside the others.
   virtual Status check() = 0;
   virtual Result<bool> has_reached(uint32_t mark) = 0;

@@ -163,6 +163,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool has_outer() const { return outer_ != nullptr; }
   int outer_device() const { return outer_->device(); }  // only with an outer stream
 
+  // Only with an outer stream: whether that is being captured into a graph. Then enter() is refused.
+  Result<bool> is_captured() const { return outer_->is_captured(); }
+  // Takes a place for these calls in that graph. The result is the stream of their launches. enter() takes the place of
+  // a launch that has arrived, and holds it until the calls are done.
+  Result<std::shared_ptr<Stream>> capture(std::shared_ptr<GraphCalls> calls);
+  // Only on the stream of launches: lets one go on for which nothing is queued. Takes no memory.
+  void let_launch_go_on() { outer_->open(0); }
+
   // Takes the place of a call that comes next. With an outer stream this must be done first, and may be refused;
   // without one it does nothing.
   Result<StreamEntry> enter() { return outer_ == nullptr ? StreamEntry() : enter(true, true); }

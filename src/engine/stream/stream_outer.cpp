@@ -10,8 +10,15 @@ Result<std::shared_ptr<Stream>> Stream::on(std::unique_ptr<OuterStream> outer) {
   return stream;
 }
 
-// A stream that is dropped with calls on it, because the process ends, must not hold the outer stream for ever.
+Result<std::shared_ptr<Stream>> Stream::capture(std::shared_ptr<GraphCalls> calls) {
+  const MutexLock in_order(entry_mutex_);
+  return on(TRY(outer_->capture(std::move(calls))));
+}
+
+// A stream that is dropped with calls on it, because the process ends, must not hold the outer stream for ever. The
+// thread that ended its last call may not have left operation_done() yet.
 Stream::~Stream() {
+  const MutexLock lock(mutex_);
   for (const StreamItem& item : items_) {
     if (item.outer.gate) outer_->open(*item.outer.gate);
   }

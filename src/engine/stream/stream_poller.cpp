@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fork.h"
@@ -85,6 +86,31 @@ void StreamPoller::ring() {
   if (asleep_.exchange(false, std::memory_order_seq_cst)) ring_bell(bell_);
 }
 
+void StreamPoller::leave(Errand& errand) {
+  if (errand.is_left_.exchange(true, std::memory_order_acq_rel)) return;
+  errand.self_ = errand.shared_from_this();
+  errand.next_ = errands_.load(std::memory_order_relaxed);
+  while (!errands_.compare_exchange_weak(errand.next_, &errand, std::memory_order_acq_rel)) {
+  }
+  ring_bell(bell_);
+}
+
+bool StreamPoller::run_errands() {
+  Errand* first = nullptr;
+  for (Errand* errand = errands_.exchange(nullptr, std::memory_order_acq_rel); errand != nullptr;) {
+    Errand* const next = std::exchange(errand->next_, first);
+    first = std::exchange(errand, next);
+  }
+  if (first == nullptr) return false;
+  while (first != nullptr) {
+    const std::shared_ptr<Errand> errand = std::move(first->self_);
+    first = first->next_;
+    errand->is_left_.store(false, std::memory_order_release);
+    errand->run();
+  }
+  return true;
+}
+
 bool StreamPoller::collect(Waiting& waiting) {
   const auto collect_all = [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
     waiting.reserve(streams_.size());
@@ -116,6 +142,7 @@ void StreamPoller::look_loop() {
   Waiting waiting;
   while (!stop_.load()) {
     asleep_.store(true, std::memory_order_seq_cst);
+    if (run_errands()) since_ns = doubted_ns = clock.now_ns();
     const bool looked = collect(waiting);
     if (waiting.empty()) {
       sleep_at(bell_, looked ? -1 : kLongestNapNs);

@@ -21,6 +21,21 @@ namespace trestle {
 
 class Stream;
 
+// Something for the process's threads to do when a thread of the driver finds that it is time. The driver's thread may
+// do little itself.
+class Errand : public std::enable_shared_from_this<Errand> {
+ public:
+  virtual ~Errand() = default;
+  // On the poller's first thread: waits for nothing, and does not call the driver.
+  virtual void run() = 0;
+
+ private:
+  friend class StreamPoller;
+  std::atomic<bool> is_left_{false};
+  std::shared_ptr<Errand> self_;  // while it is left
+  Errand* next_ = nullptr;
+};
+
 class StreamPoller {
  public:
   static StreamPoller& process();
@@ -33,6 +48,9 @@ class StreamPoller {
   Status add(const std::shared_ptr<Stream>& stream);
   // A stream has begun to wait. Takes no lock.
   void ring();
+  // Runs the errand soon, on the first thread; once for all calls that were made before it begins. Only while a stream
+  // exists. Takes no lock.
+  void leave(Errand& errand);
 
  private:
   using Waiting = std::vector<std::shared_ptr<Stream>>;
@@ -42,11 +60,13 @@ class StreamPoller {
   // The streams that wait. False: there is no memory for the list.
   bool collect(Waiting& waiting);
   static bool ask(const Waiting& waiting);
+  bool run_errands();  // false: there were none
 
   Mutex mutex_;
   bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::vector<std::weak_ptr<Stream>> streams_ TRESTLE_GUARDED_BY(mutex_);
-  std::atomic<bool> asleep_{false};  // until somebody rings
+  std::atomic<bool> asleep_{false};        // until somebody rings
+  std::atomic<Errand*> errands_{nullptr};  // the last one first
   std::atomic<bool> stop_{false};
   UniqueFd bell_;
   UniqueFd check_bell_;

@@ -60,6 +60,8 @@ class ScriptedStream : public OuterStream {
     if (gate) ticket.gate = ++script_->gates;
     return ticket;
   }
+  Result<bool> is_captured() override { return false; }
+  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls>) override { return kBroken; }
   Status check() override {
     const MutexLock lock(script_->mutex);
     if (script_->broken) return kBroken;

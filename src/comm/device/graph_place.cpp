@@ -1,0 +1,77 @@
+#include "comm/device/graph_place.h"
+
+#include <atomic>
+#include <utility>
+
+#include "comm/device/opened_devices.h"
+#include "device/gate.h"
+
+namespace trestle {
+
+struct GraphPlace::Shared {
+  Shared(OpenedDevice& of, uint32_t* with_word) : device(of), word(with_word), gate(of.device(), with_word) {}
+  ~Shared() { device.links().give_word_back(word); }
+
+  OpenedDevice& device;
+  uint32_t* const word;
+  GraphGate gate;
+  std::shared_ptr<GraphCalls> calls;  // until the graph ends
+  std::atomic<bool> held{false};
+};
+
+GraphPlace::GraphPlace(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+GraphPlace::~GraphPlace() = default;
+
+Result<std::unique_ptr<OuterStream>> GraphPlace::create(OpenedDevice& device, StreamHandle* captured,
+                                                        std::shared_ptr<GraphCalls> calls) {
+  if (!device.links().waits_for_words()) {
+    return Error{Code::kInvalidUsage,
+                 "the CUDA stream is being captured into a graph, and this driver cannot let streams wait for words in "
+                 "memory, which calls in a graph need: end the capture first"};
+  }
+  auto shared = std::make_shared<Shared>(device, TRY(device.links().take_word()));
+  shared->calls = std::move(calls);
+  auto of_graph = std::make_unique<std::shared_ptr<Shared>>(shared);
+  std::unique_ptr<OuterStream> place(new GraphPlace(shared));
+  TRY(device.device().call_when_graph_ends(captured, &ended, of_graph.release()));
+  TRY(shared->gate.capture(captured, &arrived, shared.get()));
+  return place;
+}
+
+// A thread of the driver is here, in a launch of the graph.
+void GraphPlace::arrived(void* argument) {
+  Shared& shared = *static_cast<Shared*>(argument);
+  if (!shared.calls->are_ready()) return;
+  const bool overlaps = shared.held.exchange(true);
+  shared.gate.close();
+  shared.calls->arrived(overlaps);
+}
+
+// No launch runs any more. The calls have this place, so the graph lets them go.
+void GraphPlace::ended(void* argument) {
+  const std::unique_ptr<std::shared_ptr<Shared>> shared(static_cast<std::shared_ptr<Shared>*>(argument));
+  (*shared)->calls.reset();
+}
+
+int GraphPlace::device() const {
+  return shared_->device.device().info().index;
+}
+
+Result<OuterStream::Ticket> GraphPlace::put(bool, bool gate) {
+  Ticket ticket;
+  if (gate) ticket.gate = 0;
+  return ticket;
+}
+
+Result<std::unique_ptr<OuterStream>> GraphPlace::capture(std::shared_ptr<GraphCalls>) {
+  return Error{Code::kInternalError, "a launch of a graph cannot be captured"};
+}
+
+// First says that nothing is held, so that the next launch does not seem to overlap this one.
+void GraphPlace::open(uint32_t) {
+  shared_->held.store(false);
+  shared_->gate.open();
+}
+
+}  // namespace trestle
