@@ -64,6 +64,10 @@ Status run_half(const std::shared_ptr<Request>& request, const Call& call, const
   const std::shared_ptr<Recording> after = elsewhere ? request->done : nullptr;
   const bool empty = is_empty(call);
   TRY(request->communicator->check_open());
+  if (stream->has_outer() && TRY(stream->is_captured())) {
+    return invalid_usage(
+        "the CUDA stream is being captured into a graph, and requests cannot be captured: call the collective itself");
+  }
   Group& group = Group::of_this_thread();
   if (!group.open()) {
     if (after) stream->wait_for(after);

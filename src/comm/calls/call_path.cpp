@@ -161,6 +161,7 @@ Operation* CallPath::commit(const Call& call, const PreparedCall& prepared, Stre
   const bool over_board = planner_.is_express(call);
   Operation* operation = bind(call, prepared, over_board, ahead);
   if (over_board) operation->make_express(express_call(call, operation->number()));
+  if (call.request.captured) count_replay(call, *ahead);
   return operation;
 }
 
@@ -191,13 +192,43 @@ uint64_t CallPath::take_number(const Call& call) {
   if (peer >= 0) {
     number |= kPointToPoint;
   }
+  announce_if_checked(call, number);
+  return number;
+}
+
+void CallPath::announce_if_checked(const Call& call, uint64_t number) {
+  const int32_t peer = call.request.peer;
   unless_out_of_memory(
       [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
         if (peer >= 0 && log_enabled(LogLevel::kInfo, Subsystem::kP2p)) log_if_first(call);
         if (call_check_ != nullptr) announce_call({number, peer, call.sending}, summary_of(call.request));
       },
       [&] { engine_.fail_without_memory(); });
+}
+
+Result<uint64_t> CallPath::number_capture(const Call& call) {
+  const MutexLock lock(submit_mutex_);
+  const int32_t peer = call.request.peer;
+  uint64_t& next = captures_[{peer, call.sending}];
+  if (next == kMostCaptures) {
+    return Error{Code::kInvalidUsage, "communicator " + membership_.name() + " has had " +
+                                          std::to_string(kMostCaptures) + " captured calls: it takes no more"};
+  }
+  const uint64_t number = captured_number(next) | (peer >= 0 ? kPointToPoint : 0);
+  replays_.emplace(std::tuple(peer, call.sending, number), 0);
+  ++next;
+  announce_if_checked(call, number);
   return number;
+}
+
+void CallPath::count_replay(const Call& call, uint64_t number) {
+  const auto captured = replays_.find({call.request.peer, call.sending, capture_of(number)});
+  if (captured != replays_.end()) captured->second = number + 1;
+}
+
+void CallPath::forget_capture(const Call& call, uint64_t number) {
+  const MutexLock lock(submit_mutex_);
+  replays_.erase({call.request.peer, call.sending, number});
 }
 
 void CallPath::take_number_if_checked(const char* function) {
@@ -215,9 +246,11 @@ void CallPath::number_finalization() {
   take_number_if_checked("CommFinalize");
 }
 
-uint64_t CallPath::calls_made(int32_t peer, bool sending) {
+uint64_t CallPath::calls_made(const OperationKey& like) {
   const MutexLock lock(submit_mutex_);
-  return next_number_of(peer, sending);
+  if ((like.number & kCaptured) == 0) return next_number_of(like.peer, like.sending);
+  const auto captured = replays_.find({like.peer, like.sending, capture_of(like.number)});
+  return captured == replays_.end() ? 0 : captured->second & ~kPointToPoint;
 }
 
 bool CallPath::has_called_split(uint64_t number) {

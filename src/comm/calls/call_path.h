@@ -8,10 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,13 +63,20 @@ class CallPath {
   // checked.
   void skip(const Call& call, const Stream& stream, std::optional<uint64_t> ahead = {});
 
+  // The number of a call that is captured into a graph, before its first replay (base/operation_number.h): captures are
+  // counted in the order in which they are made, which is the same on all ranks. Error: there were too many.
+  Result<uint64_t> number_capture(const Call& call);
+  // Nothing replays it any more.
+  void forget_capture(const Call& call, uint64_t number);
+
   // Splits and the finalization are not operations, but take a place among the calls where these are checked. Splits
   // are also counted among themselves, in the order of the calls, which is the same on all ranks.
   uint64_t number_split();
   void number_finalization();
 
-  // How many calls were made so far: collectives (peer < 0), or messages of that peer and direction.
-  uint64_t calls_made(int32_t peer, bool sending);
+  // One more than the number of the latest call that is counted with this one: of collectives, of messages of its peer
+  // and direction, or of replays of the same capture. 0: none was made. Without the bit of messages.
+  uint64_t calls_made(const OperationKey& like);
   // Whether the split of that number was called.
   bool has_called_split(uint64_t number);
 
@@ -93,6 +102,8 @@ class CallPath {
     return peer < 0 ? next_number_ : (sending ? sent_ : received_)[static_cast<size_t>(peer)];
   }
   uint64_t take_number(const Call& call) TRESTLE_REQUIRES(submit_mutex_);
+  void count_replay(const Call& call, uint64_t number) TRESTLE_REQUIRES(submit_mutex_);
+  void announce_if_checked(const Call& call, uint64_t number) TRESTLE_REQUIRES(submit_mutex_);
   void take_number_if_checked(const char* function) TRESTLE_REQUIRES(submit_mutex_);
   // TRESTLE_CHECK: tells another rank of a call of this one, and compares it with what that rank has told.
   void announce_call(const OperationKey& operation, const CallSummary& summary);
@@ -125,6 +136,10 @@ class CallPath {
   uint64_t next_split_ TRESTLE_GUARDED_BY(submit_mutex_) = 0;
   std::vector<uint64_t> sent_ TRESTLE_GUARDED_BY(submit_mutex_);  // point-to-point messages per peer
   std::vector<uint64_t> received_ TRESTLE_GUARDED_BY(submit_mutex_);
+  // Captures of collectives (peer -1), or of messages per peer and direction; by capture, one more than the latest
+  // replay's number.
+  std::map<std::pair<int32_t, bool>, uint64_t> captures_ TRESTLE_GUARDED_BY(submit_mutex_);
+  std::map<std::tuple<int32_t, bool, uint64_t>, uint64_t> replays_ TRESTLE_GUARDED_BY(submit_mutex_);
   std::set<std::pair<int32_t, bool>> logged_pairs_ TRESTLE_GUARDED_BY(submit_mutex_);  // peer, sending
 };
 

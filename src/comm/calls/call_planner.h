@@ -53,6 +53,7 @@ class CallPlanner {
   bool is_express(const Call& call) const {
     const PrepareRequest& r = call.request;
     if (r.peer >= 0 || engine_.express() == nullptr || is_user_defined(r.op)) return false;
+    if (r.captured) return false;                     // the board's calls come in one order
     if (r.place != MemoryPlace::kHost) return false;  // the calling thread reads and writes the buffers
     if (r.options && !may_be_express(r.options)) return false;
     return engine_.express()->serves(r.collective, r.count * size_of(r.type), r.half);

@@ -8,6 +8,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/out_of_memory.h"
+#include "comm/calls/captured_calls.h"
 #include "comm/setup/together.h"
 
 namespace trestle {
@@ -130,12 +131,59 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
 // Steps that may be refused come first: a refused group has done nothing.
 Status Group::Work::run() {
   TRY(ask_all());
+  const std::vector<GroupedCall> captured = TRY(take_captured());
   const auto prepared = TRY(prepare_all());
+  TRY(capture_all(captured));
   TRY(begin_all());
   TRY(create_all());
   TRY(enqueue_all(prepared));
   TRY(finalize_all());
   if (goes_on) return Error{Code::kInProgress, ""};
+  return {};
+}
+
+Result<std::vector<GroupedCall>> Group::Work::take_captured() {
+  std::map<const Stream*, bool> streams;
+  for (const GroupedCall& call : calls) {
+    const Stream* const stream = call.stream.get();
+    if (!call.stream->has_outer() || streams.count(stream) != 0) continue;
+    streams[stream] = TRY(call.stream->is_captured());
+  }
+  const auto is_captured = [&](const GroupedCall& call) {
+    const auto found = streams.find(call.stream.get());
+    return found != streams.end() && found->second;
+  };
+  const auto first = std::stable_partition(calls.begin(), calls.end(), std::not_fn(is_captured));
+  std::vector<GroupedCall> captured(first, calls.end());
+  if (captured.empty()) return captured;
+  const bool has_more = !creations.empty() || !beginnings.empty() || !numberings.empty() || !finalizations.empty();
+  const auto of_request = [](const GroupedCall& call) { return call.settled || call.after; };
+  if (has_more || std::ranges::any_of(captured, of_request)) {
+    return Error{Code::kInvalidUsage,
+                 "a CUDA stream is being captured into a graph: a group with calls on it must not have calls of "
+                 "requests there, nor make, split or finalize communicators"};
+  }
+  calls.erase(first, calls.end());
+  return captured;
+}
+
+// One place in a graph for each stream, in the order of the calls.
+Status Group::Work::capture_all(const std::vector<GroupedCall>& captured) {
+  std::vector<const GroupedCall*> left;
+  for (const GroupedCall& call : captured) {
+    TRY(call.communicator->check_open());
+    if (!call.empty) left.push_back(&call);
+    if (call.empty) call.communicator->calls().skip(call.call, *call.stream, call.number);
+  }
+  while (!left.empty()) {
+    Stream& stream = *left.front()->stream;
+    std::vector<CaptureRequest> requests;
+    for (const GroupedCall* call : left) {
+      if (call->stream.get() == &stream) requests.push_back({call->communicator.get(), &call->call});
+    }
+    TRY(CapturedCalls::capture(requests, stream));
+    std::erase_if(left, [&](const GroupedCall* call) { return call->stream.get() == &stream; });
+  }
   return {};
 }
 

@@ -112,6 +112,10 @@ class Group {
     ~Work();  // settles the calls that were not enqueued
     Status run();
     Status ask_all() const;
+    // The calls on streams that are being captured into graphs, taken out of `calls`. Error: what else the group does
+    // cannot be captured.
+    Result<std::vector<GroupedCall>> take_captured();
+    static Status capture_all(const std::vector<GroupedCall>& captured);
     Status begin_all();
     void undo_beginnings(size_t count);
     void number_all();

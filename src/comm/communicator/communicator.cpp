@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/out_of_memory.h"
+#include "comm/calls/captured_calls.h"
 #include "comm/setup/device_setup.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
@@ -190,6 +191,13 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(
 
 Communicator::~Communicator() {
   destroy(0);
+  captures_->clear();  // an exit of the process has not done it
+}
+
+Status Communicator::submit_on_outer(const Call& call, const std::shared_ptr<Stream>& stream) {
+  if (!TRY(stream->is_captured())) return calls_.submit(call, stream);
+  const CaptureRequest request{this, &call};
+  return CapturedCalls::capture({&request, 1}, *stream);
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {

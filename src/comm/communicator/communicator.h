@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "comm/calls/call_path.h"
+#include "comm/calls/capture_book.h"
 #include "comm/communicator/life_cycle.h"
 #include "comm/membership/membership.h"
 #include "comm/setup/settings.h"
@@ -66,6 +67,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const std::shared_ptr<Stream>& own_stream() const { return own_stream_; }
   Engine& engine() { return *engine_; }
   CallPath& calls() { return calls_; }
+  const std::shared_ptr<CaptureBook>& captures() const { return captures_; }
   const CallPath& calls() const { return calls_; }
   CallWatch& watch() { return watch_; }
   Notices& notices() { return notices_; }
@@ -86,6 +88,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // As CallPath::submit(), if calls are taken.
   Status submit(const Call& call, const std::shared_ptr<Stream>& stream) {
     TRY(check_open());
+    if (stream->has_outer()) [[unlikely]]
+      return submit_on_outer(call, stream);
     return calls_.submit(call, stream);
   }
 
@@ -130,6 +134,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // Measures the links and uses the results. All ranks, before the first call. An error fails the communicator.
   Status calibrate(const CalibrationPlace& place, const std::atomic<bool>* stop);
   Error refusal() const;  // why it takes no calls
+  // Captures it instead if the outer stream is being captured.
+  Status submit_on_outer(const Call& call, const std::shared_ptr<Stream>& stream);
 
   // Says goodbye to all and ends all connections. Transports still in use after `give_up_ns` end only with the process.
   void leave(int linger_ms, int64_t give_up_ns, bool by_exit);
@@ -142,6 +148,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const std::shared_ptr<Engine> engine_;
   const std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();
   CallPath calls_;
+  const std::shared_ptr<CaptureBook> captures_ = std::make_shared<CaptureBook>(*this);
   LifeCycle life_;
   SplitsInProgress splits_;
   Notices notices_;

@@ -101,6 +101,7 @@ void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
 
 void Communicator::destroy(int linger_ms) {
   if (life_.closed.exchange(true)) return;
+  captures_->close();
   Progress::process().wait([this] { return engine_->pending() == 0 && !splits_.has_exchanges(); },
                            [this] { return engine_; });
   if (log_enabled(LogLevel::kInfo, Subsystem::kInit)) {
@@ -110,6 +111,7 @@ void Communicator::destroy(int linger_ms) {
       LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(), rail.c_str());
   }
   leave(linger_ms, kNoDeadline, false);
+  captures_->clear();
   calls_.memory().clear();
   engine_->free_transports();
   // A thread that looks at all engines may still hold this one for a moment. Its descriptors are closed when that

@@ -79,7 +79,7 @@ Answer CallWatch::answer_for_operation(const Question& question) {
     key.sending = !question.operation.sending;
   }
   Answer answer;
-  answer.calls = calls_.calls_made(message ? key.peer : -1, key.sending);
+  answer.calls = calls_.calls_made(key);
   const Standing standing = engine_.standing(key);
   using State = Standing::State;
   if (standing.state == State::kActive) {

@@ -103,8 +103,8 @@ struct PreparedPhase {
   std::vector<StepBounce> bounces;           // by step; empty for buffers in host memory
   uint64_t bounce_bytes = 0;
   uint32_t segments_in_flight = 0;  // of one step
-  // Step::after: a third message is under way only while those before it have fewer bytes left than this, which is twice
-  // what the link carries in the latency of a step. More keeps the link busy without it.
+  // Step::after: a third message is under way only while those before it have fewer bytes left than this, which is
+  // twice what the link carries in the latency of a step. More keeps the link busy without it.
   uint64_t turn_bytes = 0;
 };
 
@@ -160,6 +160,7 @@ struct PrepareRequest {
   // On a device: other devices that have access to it can read the buffers where they lie (memory/peer_paths.h).
   bool open_to_devices = false;
   bool has_data = true;   // false: this rank gives and takes nothing, and the others may not know
+  bool captured = false;  // into a graph: its launches come in any order, so never over the board
   int32_t peer = -1;      // of send and recv
   SharedBlocks blocks;    // of a v-variant
   SharedOptions options;  // of a collective

@@ -13,6 +13,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
   trestle_test(NAME api_cuda_test LABEL local LIBS trestle_api_calls trestle_device fake_cuda SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cuda_failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_gradients_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_graphs_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_memory_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_peers_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_processes_test.cpp

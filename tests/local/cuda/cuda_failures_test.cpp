@@ -114,34 +114,6 @@ TEST(CudaFailures, ABrokenDeviceFailsTheCallsOnItsStreams) {
   });
 }
 
-TEST(CudaFailures, AStreamThatIsBeingCapturedIsRefused) {
-  both_ways([](Gpu& gpu) {
-    const auto comms = communicators({0});
-    StreamHandle* const cuda = gpu.make_stream();
-    float* const buffer = gpu.pinned(10, 7);
-    trestleEvent_t event;
-    trestleStream_t stream;
-    ASSERT_TRUE(succeeded(trestleEventCreate(&event)));
-    driver().capture(cuda, true);
-    EXPECT_TRUE(refused(trestleStreamWrapCuda(&stream, cuda), trestleInvalidUsage, {"captured"}));
-    driver().capture(cuda, false);
-    ASSERT_TRUE(succeeded(trestleStreamWrapCuda(&stream, cuda)));
-    driver().capture(cuda, true);
-    EXPECT_TRUE(refused(all_reduce(buffer, 10, comms[0], stream), trestleInvalidUsage, {"captured"}));
-    EXPECT_TRUE(refused(trestleEventRecord(event, stream), trestleInvalidUsage, {"captured"}));
-    ASSERT_TRUE(succeeded(trestleGroupStart()));
-    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], stream)));
-    EXPECT_TRUE(refused(trestleGroupEnd(), trestleInvalidUsage, {"captured"}));
-    driver().capture(cuda, false);
-    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], stream))) << "nothing was changed";
-    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
-    ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
-    ASSERT_TRUE(succeeded(trestleEventDestroy(event)));
-    gpu.await_idle(cuda);
-    destroy(comms);
-  });
-}
-
 TEST(CudaFailures, StreamsOfOthersAreRefused) {
   ranks::isolated([] {
     Gpu gpu;
