@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "perf/backend/calls.h"
+#include "perf/backend/graphs.h"
 #include "perf/driver/buffer.h"
 #include "perf/driver/collective.h"
 
@@ -43,6 +44,9 @@ class Backend {
   virtual trestleRedOp_t mul_sum(size_t i) const = 0;
   // Waits for everything enqueued.
   virtual void wait() = 0;
+  // Of the streams of this thread's ranks. Only where these are of GPUs.
+  virtual Graphs& graphs() = 0;
+  virtual void wait_for_launches() = 0;
 
   // Allocates each rank's two buffers of `bytes`, and room for -u elements of 8 bytes. Called once. An allocation on a
   // GPU may wait for the GPU's work, so no rank makes another call before all ranks have returned.

@@ -78,7 +78,6 @@ std::string find_all(const Options& options, Equipment& equipment) {
   if (!problem.empty()) return problem;
   const std::string asks = who_asks(options, equipment);
   if (asks.empty()) return "";
-  if (options.graphs) return "-G: CUDA graphs are not measured: Trestle's calls cannot be captured";
   FoundGpus found = find_gpus();
   if (!found.gpus) return asks + found.problem;
   equipment.gpus = std::move(found.gpus);

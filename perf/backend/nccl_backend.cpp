@@ -37,6 +37,7 @@ NcclBackend::NcclBackend(Ranks& ranks, const Options& options, const NcclLibrary
     if (!state.gpu) continue;
     capability = std::min(capability, static_cast<double>(state.gpu->info().compute_capability));
     if (!options.null_stream) state.stream = state.gpu->make_stream();
+    if (state.stream != nullptr) graphs_.add(state.gpu.get(), state.stream);
   }
   on_.emplace(states_.front().gpu.get());
   join(ranks);
@@ -64,6 +65,7 @@ void NcclBackend::join(Ranks& ranks) {
 }
 
 NcclBackend::~NcclBackend() {
+  graphs_.drop();
   for (State& state : states_) {
     const OnGpu on(state.gpu.get());
     state.buffers = RankBuffers();

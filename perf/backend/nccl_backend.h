@@ -34,6 +34,8 @@ class NcclBackend : public Backend {
   void use_mul_sum(trestleDataType_t type) override;
   trestleRedOp_t mul_sum(size_t i) const override { return static_cast<trestleRedOp_t>(states_[i].mul_sum); }
   void wait() override;
+  Graphs& graphs() override { return graphs_; }
+  void wait_for_launches() override { wait(); }
   void allocate(size_t bytes) override;
   RankBuffers& buffers(size_t i) override { return states_[i].buffers; }
   Access& access(size_t i) override { return *states_[i].access; }
@@ -65,6 +67,7 @@ class NcclBackend : public Backend {
   const Options& options_;
   const NcclLibrary& nccl_;
   std::vector<State> states_;
+  Graphs graphs_;
   std::optional<OnGpu> on_;     // this thread's device is that of its first rank
   int compute_capability_ = 0;  // the lowest of all ranks; 0: no GPUs
 };

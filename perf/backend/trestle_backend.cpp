@@ -1,5 +1,7 @@
 #include "perf/backend/trestle_backend.h"
 
+#include <thread>
+
 #include "perf/driver/ending.h"
 #include "perf/driver/pattern.h"
 
@@ -69,14 +71,27 @@ TrestleBackend::TrestleBackend(Ranks& ranks, const Options& options)
   for (size_t i = 0; i < states_.size(); ++i) {
     const RankState& rank = ranks.states()[i];
     states_[i].calls = std::make_unique<TrestleCalls>(rank.comm, rank.stream);
+    if (rank.cuda_stream != nullptr) graphs_.add(rank.gpu, rank.cuda_stream);
     states_[i].access = rank.gpu != nullptr ? rank.gpu->make_access() : host_access();
   }
 }
 
 TrestleBackend::~TrestleBackend() {
+  graphs_.drop();
   for (size_t i = 0; i < states_.size(); ++i) {
     const trestleComm_t comm = ranks_.states()[i].comm;
     if (states_[i].mul_sum != trestleSum) require(trestleRedOpDestroy(states_[i].mul_sum, comm), comm);
+  }
+}
+
+// A launch is no call, so only its communicator knows of a failure.
+void TrestleBackend::wait_for_launches() {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const RankState& rank = ranks_.states()[i];
+    while (!graphs_.is_done(i)) std::this_thread::yield();
+    trestleResult_t failure = trestleSuccess;
+    require(trestleCommGetAsyncError(rank.comm, &failure), rank.comm);
+    require(failure, rank.comm);
   }
 }
 

@@ -29,6 +29,8 @@ class TrestleBackend : public Backend {
   void use_mul_sum(trestleDataType_t type) override;
   trestleRedOp_t mul_sum(size_t i) const override { return states_[i].mul_sum; }
   void wait() override { ranks_.wait(); }
+  Graphs& graphs() override { return graphs_; }
+  void wait_for_launches() override;
   void allocate(size_t bytes) override;
   RankBuffers& buffers(size_t i) override { return states_[i].buffers; }
   Access& access(size_t i) override { return *states_[i].access; }
@@ -46,6 +48,7 @@ class TrestleBackend : public Backend {
 
   Ranks& ranks_;
   const Options& options_;
+  Graphs graphs_;
   std::map<char*, void*> registrations_;  // of -R 1, by buffer
   std::vector<State> states_;             // after what the buffers need
 };

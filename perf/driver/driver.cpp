@@ -127,6 +127,8 @@ std::unique_ptr<Ranks> split_ranks(Ranks& world, const Job& job, int thread,
 // Makes what is measured beside Trestle. Prints what is compared, and what cannot be.
 Compared compared_backend(Ranks& ranks, const Job& job, int thread) {
   Compared compared = make_compared(ranks, job.options, job.equipment, local_rank_of(job, thread));
+  if (job.options.graph_launches != 0 && !ranks.on_gpus())
+    compared.remarks.push_back("-G (CUDA graphs) does nothing on host memory");
   for (const std::string& remark : compared.remarks) {
     if (ranks.prints()) print_line("# " + remark);
   }

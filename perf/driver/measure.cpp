@@ -148,6 +148,42 @@ size_t moved_bytes(const Row& row) {
   return row.collective->moved(row.shape, row.call.nranks) * row.element_bytes;
 }
 
+namespace {
+
+bool is_by_graph(Backend& backend, const Row& row) {
+  return row.options->graph_launches != 0 && !backend.graphs().empty();
+}
+
+// The time of all launches, each of all iterations.
+double seconds_of_launches(Ranks& ranks, Backend& backend, const Row& row, bool in_place) {
+  const Options& options = *row.options;
+  backend.graphs().begin_capture();
+  for (int i = 0; i < options.iters; ++i) enqueue(backend, row, in_place, static_cast<size_t>(i), options.agg_iters);
+  backend.graphs().end_capture();
+  ranks.barrier();
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < options.graph_launches; ++i) backend.graphs().launch();
+  double elapsed = seconds_since(start);
+  backend.wait_for_launches();
+  if (!options.report_cpu_time) elapsed = seconds_since(start);
+  return elapsed / options.graph_launches;
+}
+
+// A call whose result is verified, by a graph if that is what is measured.
+void enqueue_once(Backend& backend, const Row& row, bool in_place) {
+  if (!is_by_graph(backend, row)) {
+    enqueue(backend, row, in_place, 0, 1);
+    return backend.wait();
+  }
+  backend.graphs().begin_capture();
+  enqueue(backend, row, in_place, 0, 1);
+  backend.graphs().end_capture();
+  backend.graphs().launch();
+  backend.wait_for_launches();
+}
+
+}  // namespace
+
 void warm_up(Backend& backend, const Row& row, int iters) {
   for (int i = 0; i < iters; ++i) enqueue(backend, row, false, static_cast<size_t>(i), row.options->agg_iters);
   backend.wait();
@@ -155,6 +191,12 @@ void warm_up(Backend& backend, const Row& row, int iters) {
 
 Timing measure(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Progress& progress) {
   const Options& options = *row.options;
+  if (is_by_graph(backend, row)) {
+    const double seconds = seconds_of_launches(ranks, backend, row, in_place);
+    Timing timing;
+    timing.seconds = ranks.average(seconds / (static_cast<double>(options.iters) * options.agg_iters));
+    return timing;
+  }
   std::vector<double> samples;
   samples.reserve(options.per_iteration ? static_cast<size_t>(options.iters) : 0);
   ranks.barrier();
@@ -215,8 +257,7 @@ Verdict verify(Ranks& ranks, Backend& backend, const Row& row, bool in_place, Pr
       backend.access(i).zero(start, row.size_bytes);
       fill_send(backend.access(i), fresh, case_of(fresh, backend.rank(i)), buffers.send);
     }
-    enqueue(backend, fresh, in_place, 0, 1);
-    backend.wait();
+    enqueue_once(backend, fresh, in_place);
     uint64_t wrong = 0;
     for (size_t i = 0; i < backend.count(); ++i) {
       wrong += count_wrong_elements(backend.access(i), fresh, case_of(fresh, backend.rank(i)),

@@ -51,6 +51,8 @@ constexpr Flag kNumbers[] = {
      "first iterations that the statistics of -I leave out (0)"},
     {'X', "rail_stats", 0, 2, &Options::rail_stats,
      "after the table, what each rail has carried to each peer: 1 of rank 0, 2 of all ranks (0)"},
+    {'G', "cudagraph", 0, INT_MAX, &Options::graph_launches,
+     "capture the iterations into a CUDA graph, and launch it that often; 0: no graph (0)"},
     {'u', "unalign", 0, 1 << 20, &Options::unalign, "shift both buffers by that many elements (0)"},
 };
 
@@ -61,7 +63,6 @@ struct DeviceFlag {
   const char* remark;
 };
 constexpr DeviceFlag kDeviceFlags[] = {
-    {'G', "cudagraph", "-G (CUDA graphs) does nothing on host memory"},
     {'x', "cta_policy", "-x (CTA policy) does nothing here"},
     {'D', "device_implementation", "-D (device kernels) does nothing here"},
     {'V', "device_cta_count", "-V (CTAs of device kernels) does nothing here"},
@@ -234,7 +235,6 @@ std::string apply(Options& options, int letter, const std::string& text) {
   for (const DeviceFlag& flag : kDeviceFlags) {
     if (flag.letter != letter) continue;
     if (text != "0") options.remarks.push_back(flag.remark);
-    if (letter == 'G') options.graphs = text != "0";
     return "";
   }
   switch (letter) {
@@ -299,6 +299,9 @@ std::string check_together(const Options& options) {
     return "-K leaves out " + std::to_string(options.skipped_iterations) +
            " iterations, and -n says that there are only " + std::to_string(options.iters);
   }
+  const bool by_iteration = options.per_iteration || options.blocking != 0 || options.call_times;
+  if (options.graph_launches != 0 && (by_iteration || options.null_stream))
+    return "-G measures launches of what was captured on streams of its own: not with -I, -z, -y or --call-times";
   if (!options.nccl_library.empty() && !options.compare_nccl) return "--nccl-library is for --backend nccl";
   return "";
 }

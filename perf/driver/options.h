@@ -54,7 +54,7 @@ struct Options {
   std::string nccl_library;    // --nccl-library; "": the name that the loader looks for
   Location location = Location::kAuto;
   bool call_times = false;  // --call-times: three more columns
-  bool graphs = false;      // -G
+  int graph_launches = 0;   // -G: so often the graph of a row's iterations is launched; 0: no graphs
   bool help = false;
   std::vector<size_t> predict_bytes;
   std::vector<std::string> remarks;  // one sentence per accepted flag that has no effect here

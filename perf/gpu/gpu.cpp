@@ -63,6 +63,12 @@ class OpenGpu : public Gpu {
   void* make_stream() override { return require_device(device_->make_stream(false)); }
   void destroy_stream(void* stream) override { require_device(device_->destroy_stream(handle(stream))); }
   bool is_idle(void* stream) override { return require_device(device_->is_idle(handle(stream))); }
+  void begin_capture(void* stream) override { require_device(device_->begin_capture(handle(stream))); }
+  void* end_capture(void* stream) override { return require_device(device_->end_capture(handle(stream))); }
+  void launch(void* graph, void* stream) override {
+    require_device(device_->launch(static_cast<GraphHandle*>(graph), handle(stream)));
+  }
+  void destroy_graph(void* graph) override { require_device(device_->destroy_graph(static_cast<GraphHandle*>(graph))); }
   void enter() override { require_device(device_->enter()); }
   void leave() override { require_device(device_->leave()); }
 

@@ -32,6 +32,12 @@ class Gpu {
   virtual void destroy_stream(void* stream) = 0;
   // Whether everything submitted is done. null: the legacy default stream.
   virtual bool is_idle(void* stream) = 0;
+  // What is submitted to a stream between these two becomes a graph. Until it ends, no thread of the process may
+  // allocate.
+  virtual void begin_capture(void* stream) = 0;
+  virtual void* end_capture(void* stream) = 0;
+  virtual void launch(void* graph, void* stream) = 0;
+  virtual void destroy_graph(void* graph) = 0;
   // Between enter() and leave(), this is the calling thread's device, also for the runtime API.
   virtual void enter() = 0;
   virtual void leave() = 0;

@@ -106,10 +106,10 @@ std::string settings_line(const Options& options) {
   const bool multiplies = options.step_factor > 1;
   return text(
       "# nThread %d nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %d iters: %d agg iters: %d "
-      "validation: %d graph: 0 unalign: %d",
+      "validation: %d graph: %d unalign: %d",
       options.threads, options.ranks_per_thread, options.min_bytes, options.max_bytes,
       multiplies ? static_cast<size_t>(options.step_factor) : options.step_bytes, multiplies ? "factor" : "bytes",
-      options.warmup_iters, options.iters, options.agg_iters, options.checks, options.unalign);
+      options.warmup_iters, options.iters, options.agg_iters, options.checks, options.graph_launches, options.unalign);
 }
 
 std::string creation_line(const Creation& creation) {

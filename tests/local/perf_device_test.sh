@@ -59,7 +59,14 @@ expect 255 '^all_reduce_perf: --location device: .*libcuda' without "$perf/all_r
 expect 255 '^all_reduce_perf: TRESTLE_DEVICE: .*libcuda' without TRESTLE_DEVICE=0 "$perf/all_reduce_perf" -t 2
 expect 255 "TRESTLE_DEVICE is the index of a GPU below 2, not '7'" with TRESTLE_DEVICE=7 "$perf/all_reduce_perf" -t 2
 expect 255 "TRESTLE_TESTS_DEVICE is the index of a GPU below 2, not 'x'" with NCCL_TESTS_DEVICE=x "$perf/all_reduce_perf" --location device
-expect 255 'graphs are not measured' with "$perf/all_reduce_perf" -t 2 -G 1 --location device
+expect 255 'not with -I' with "$perf/all_reduce_perf" -t 2 -G 1 -I 1 --location device
+
+# The iterations in a graph, threads and processes, several calls of a group, messages.
+for ranks in "-t 2" "-P 2" "-g 2"; do
+  expect 0 "$clean" on_device "$perf/all_reduce_perf" $ranks -G 3 -n 4 -m 2 -c 2
+  says 'validation: 2 graph: 3'
+  expect 0 "$clean" on_device "$perf/sendrecv_perf" $ranks -G 2 -n 3 -c 1
+done
 
 # The report says which GPU each rank has.
 expect 0 "$clean" on_device "$perf/all_reduce_perf" -P 2 -J "$folder/a.json"

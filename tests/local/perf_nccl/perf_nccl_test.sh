@@ -90,7 +90,7 @@ with() { env FAKE_DRIVER_RUNS_STREAMS=1 LD_LIBRARY_PATH="$folder/cuda" "$@"; }
 expect 255 'takes memory of GPUs only' "$perf/all_reduce_perf" -t 2 --location host "${nvidia[@]}"
 expect 255 'takes memory of GPUs only, and .*libcuda' without "$perf/all_reduce_perf" -P 2 "${nvidia[@]}"
 expect 255 '^all_reduce_perf: --location device: .*libcuda' without "$perf/all_reduce_perf" -P 2 --location device
-expect 255 'graphs are not measured' with "$perf/all_reduce_perf" -P 2 -G 1 "${nvidia[@]}"
+expect 255 'not with -I' with "$perf/all_reduce_perf" -P 2 -G 1 -y 1 "${nvidia[@]}"
 
 # With two (fake) GPUs: one rank on each. What NCCL makes of messages is the same.
 for binary in all_reduce all_gather reduce_scatter broadcast reduce gather scatter alltoall alltoallv sendrecv hypercube; do

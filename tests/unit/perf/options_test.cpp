@@ -70,8 +70,8 @@ TEST(PerfOptions, KnowsBackendsAndPlaces) {
   EXPECT_EQ(options.location, Location::kDevice);
   EXPECT_FALSE(parse({"--backend", "nccl", "--backend=trestle"}).options.compare_nccl);
   EXPECT_EQ(parse({"--location", "host"}).options.location, Location::kHost);
-  EXPECT_TRUE(parse({"-G", "1"}).options.graphs);
-  EXPECT_FALSE(parse({"-G", "0"}).options.graphs);
+  EXPECT_EQ(parse({"-G", "3"}).options.graph_launches, 3);
+  EXPECT_EQ(parse({"-G", "0"}).options.graph_launches, 0);
 }
 
 TEST(PerfOptions, RefusesUnknownBackendsAndPlaces) {
