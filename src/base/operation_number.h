@@ -32,6 +32,10 @@ constexpr uint64_t capture_of(uint64_t number) {
 }
 
 // what: "operation" or "message". "operation 7", or "replay 5 of captured operation 3"; both count from 0.
-std::string numbered(const char* what, uint64_t number);
+inline std::string numbered(const char* what, uint64_t number) {
+  if ((number & kCaptured) == 0) return std::string(what) + " " + std::to_string(number & ~kPointToPoint);
+  const uint64_t capture = (number & ~(kPointToPoint | kCaptured)) >> kReplayBits;
+  return "replay " + std::to_string(replay_number(0, number)) + " of captured " + what + " " + std::to_string(capture);
+}
 
 }  // namespace trestle
