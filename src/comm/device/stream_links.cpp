@@ -9,7 +9,7 @@ namespace {
 
 // Words that the host and a device write have cache lines of their own.
 constexpr size_t kLineBytes = 64;
-constexpr size_t kPairsAtOnce = 512;
+constexpr size_t kLinesAtOnce = 1024;
 // More than anybody submits ahead, and far from where the numbers wrap around.
 constexpr uint32_t kMostAheadByWords = uint32_t{1} << 20;
 
@@ -20,26 +20,48 @@ uint32_t* word_at(std::byte* place) {
 }  // namespace
 
 Status StreamLinks::prepare() {
-  const MutexLock lock(mutex_);
-  return add_words();
+  const MutexLock adding(adding_);
+  return add_lines();
 }
 
-Status StreamLinks::add_words() {
-  words_ = TRY(device_.allocate_pinned(2 * kLineBytes * kPairsAtOnce));
-  pairs_left_ = kPairsAtOnce;
+Status StreamLinks::add_lines() {
+  std::byte* const memory = TRY(device_.allocate_pinned(kLineBytes * kLinesAtOnce));
+  const MutexLock lock(lines_mutex_);
+  lines_.reserve(lines_made_ + kLinesAtOnce);
+  lines_made_ += kLinesAtOnce;
+  for (size_t i = kLinesAtOnce; i-- > 0;) lines_.push_back(memory + i * kLineBytes);
   return {};
 }
 
+bool StreamLinks::find_line(std::byte*& line) {
+  const MutexLock lock(lines_mutex_);
+  if (lines_.empty()) return false;
+  line = lines_.back();
+  lines_.pop_back();
+  return true;
+}
+
+Result<std::byte*> StreamLinks::take_line() {
+  std::byte* line = nullptr;
+  if (find_line(line)) return line;
+  const MutexLock adding(adding_);
+  while (!find_line(line)) TRY(add_lines());
+  return line;
+}
+
+void StreamLinks::give_line_back(std::byte* line) {
+  const MutexLock lock(lines_mutex_);
+  lines_.push_back(line);
+}
+
 Result<std::unique_ptr<StreamLink>> StreamLinks::make() {
-  if (pairs_left_ == 0) TRY(add_words());
   const uint32_t most = way_ == GateWay::kWord ? kMostAheadByWords : kMostAheadByEvents;
   auto link = std::make_unique<StreamLink>();
-  link->gate = TRY(Gate::create(device_, way_, word_at(words_)));
-  link->mark = TRY(Mark::create(device_, way_, most, word_at(words_ + kLineBytes)));
+  link->gate = TRY(Gate::create(device_, way_, word_at(TRY(take_line()))));
+  link->mark = TRY(Mark::create(device_, way_, most, word_at(TRY(take_line()))));
+  const MutexLock lock(mutex_);
   given_back_.reserve(made_ + 1);
   ++made_;
-  words_ += 2 * kLineBytes;
-  --pairs_left_;
   return link;
 }
 
@@ -56,31 +78,19 @@ std::unique_ptr<StreamLink> StreamLinks::used_again() {
 }
 
 Result<std::unique_ptr<StreamLink>> StreamLinks::take() {
-  const MutexLock lock(mutex_);
-  if (auto link = used_again()) return link;
+  {
+    const MutexLock lock(mutex_);
+    if (auto link = used_again()) return link;
+  }
   return make();
 }
 
 Result<uint32_t*> StreamLinks::take_word() {
-  const MutexLock lock(mutex_);
-  if (!words_of_graphs_.empty()) {
-    uint32_t* const word = words_of_graphs_.back();
-    words_of_graphs_.pop_back();
-    return word;
-  }
-  if (pairs_left_ == 0) TRY(add_words());
-  words_of_graphs_.reserve(words_made_ + 2);
-  words_made_ += 2;
-  uint32_t* const word = word_at(words_);
-  words_of_graphs_.push_back(word_at(words_ + kLineBytes));
-  words_ += 2 * kLineBytes;
-  --pairs_left_;
-  return word;
+  return word_at(TRY(take_line()));
 }
 
 void StreamLinks::give_word_back(uint32_t* word) {
-  const MutexLock lock(mutex_);
-  words_of_graphs_.push_back(word);
+  give_line_back(reinterpret_cast<std::byte*>(word));
 }
 
 void StreamLinks::give_back(std::unique_ptr<StreamLink> link) {

@@ -44,19 +44,25 @@ class StreamLinks {
   void give_back(std::unique_ptr<StreamLink> link);
 
  private:
-  Status add_words() TRESTLE_REQUIRES(mutex_);
+  // A cache line of pinned memory. Slow if there is none left.
+  Result<std::byte*> take_line();
+  void give_line_back(std::byte* line);
+  bool find_line(std::byte*& line);
+  Status add_lines() TRESTLE_REQUIRES(adding_);
   std::unique_ptr<StreamLink> used_again() TRESTLE_REQUIRES(mutex_);
-  Result<std::unique_ptr<StreamLink>> make() TRESTLE_REQUIRES(mutex_);
+  Result<std::unique_ptr<StreamLink>> make();
 
   Device& device_;
   const GateWay way_;
+  // Held while the driver is asked for memory, for which it may let the thread wait. Nothing else takes it: threads of
+  // the driver and of progress give back, and must not wait.
+  Mutex adding_;
+  size_t lines_made_ TRESTLE_GUARDED_BY(adding_) = 0;
+  Mutex lines_mutex_;
+  std::vector<std::byte*> lines_ TRESTLE_GUARDED_BY(lines_mutex_);  // not used; has room for all
   Mutex mutex_;
-  std::byte* words_ TRESTLE_GUARDED_BY(mutex_) = nullptr;  // not used yet
-  size_t pairs_left_ TRESTLE_GUARDED_BY(mutex_) = 0;       // for which there are words
   size_t made_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<StreamLink>> given_back_ TRESTLE_GUARDED_BY(mutex_);  // has room for all
-  std::vector<uint32_t*> words_of_graphs_ TRESTLE_GUARDED_BY(mutex_);               // given back; has room for all
-  size_t words_made_ TRESTLE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace trestle
