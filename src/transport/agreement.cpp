@@ -95,15 +95,16 @@ std::string Agreement::name(int32_t rank) const {
 
 bool Agreement::same(int32_t rank, uint64_t operation, uint64_t check) {
   if ((operation & kPointToPoint) != 0) return true;
-  Told& first = first_[operation % kRemembered];
+  Told& first = first_[slot_of(operation)];
   if (first.operation == operation && !agree(first.check, check)) {
     sentence_ = disagreement({name(rank), operation, check}, {name(first.rank), operation, first.check});
     return false;
   }
   // The place of a rank with data is the one that the others must have.
   const bool says_more = first.operation == operation && place_of(first.check) == DataPlace::kNone;
-  const bool other_kind = ((first.operation ^ operation) & kCaptured) != 0;  // captured calls have the highest numbers
-  if (first.operation == kNone || other_kind || first.operation < operation || says_more)
+  // The numbers of different captures, and of calls that are not captured, say nothing about their order.
+  const bool unordered = capture_of(first.operation) != capture_of(operation);
+  if (first.operation == kNone || unordered || first.operation < operation || says_more)
     first = {operation, check, rank};
   return true;
 }

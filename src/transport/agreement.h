@@ -7,9 +7,9 @@
 // matter, and two peers that differ are found before this rank starts. A rank without data of its own agrees with any
 // place; the others must agree among themselves.
 //
-// Bounded: it remembers kRemembered operations. Operations that far behind the newest known one are no longer compared,
-// nor is one whose place a captured call has taken; there is never a false alarm. Point-to-point messages (highest bit
-// of the number) are not compared here: their numbers count per pair, and their two ends run different operations.
+// Bounded: it remembers kRemembered operations. An operation whose slot a newer one has taken, or another captured
+// call, is no longer compared; there is never a false alarm. Point-to-point messages (highest bit of the number) are
+// not compared here: their numbers count per pair, and their two ends run different operations.
 #pragma once
 
 #include <array>
@@ -79,7 +79,7 @@ class Agreement {
   bool announce(uint64_t operation, uint64_t check) { return same(rank_, operation, check); }
   // A message of the peer has arrived. False: the peer runs the operation differently from the first known rank.
   bool heard(int32_t peer, const MessageTag& tag) {
-    const Told& first = first_[tag.operation % kRemembered];
+    const Told& first = first_[slot_of(tag.operation)];
     if (first.operation == tag.operation && first.check == tag.check) return true;
     return same(peer, tag.operation, tag.check);
   }
@@ -102,11 +102,15 @@ class Agreement {
     uint64_t check = 0;
     int32_t rank = 0;
   };
+  // Replays of different captures begin in different slots.
+  static constexpr size_t slot_of(uint64_t operation) {
+    return static_cast<size_t>((operation ^ operation >> (kReplayBits - 3)) % kRemembered);
+  }
   bool same(int32_t rank, uint64_t operation, uint64_t check);
 
   const int32_t rank_;
   const RankNames names_;
-  std::array<Told, kRemembered> first_{};  // by number modulo kRemembered: the first known check
+  std::array<Told, kRemembered> first_{};  // by slot: the first known check
   std::string sentence_;
 };
 

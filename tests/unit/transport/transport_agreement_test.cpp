@@ -48,6 +48,27 @@ TEST(Agreement, FindsADifferenceInBothOrders) {
   EXPECT_TRUE(contains(second.error().message, "rank 1 (b) as broadcast"));
 }
 
+// Captured calls have higher numbers than all others. They must not keep these from being compared.
+TEST(Agreement, ComparesCapturedCallsBesideOthers) {
+  Agreement agreement(0, kNames);
+  for (uint64_t i = 0; i < 2 * Agreement::kRemembered; ++i) {
+    const uint64_t replay = replay_number(captured_number(3), i);
+    EXPECT_TRUE(agreement.announce(replay, kMax));
+    EXPECT_TRUE(agreement.announce(i, kSum));
+    EXPECT_TRUE(agreement.heard(1, tag(i, kSum)));
+    EXPECT_TRUE(agreement.heard(1, tag(replay, kMax)));
+  }
+  const uint64_t replay = replay_number(captured_number(3), 1000);
+  EXPECT_TRUE(agreement.announce(replay, kMax));
+  EXPECT_FALSE(agreement.heard(1, tag(replay, kSum)));
+  EXPECT_TRUE(contains(agreement.error().message, "rank 1 (b) runs replay 1000 of captured operation 3 as allreduce"))
+      << agreement.error().message;
+  Agreement other(0, kNames);
+  EXPECT_TRUE(other.announce(replay_number(captured_number(0), 17), kMax));
+  EXPECT_TRUE(other.announce(17, kSum));
+  EXPECT_FALSE(other.heard(2, tag(17, kCopy)));
+}
+
 TEST(Agreement, FindsTwoPeersThatDiffer) {
   Agreement agreement(0, kNames);
   EXPECT_TRUE(agreement.heard(1, tag(5, kSum)));
