@@ -84,19 +84,25 @@ TRESTLE_API trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void*
 /* ---- Graphs ---------------------------------------------------------------------------------------------------------
  *
  * Collectives, sends and receives, alone or in a group, may be called on a Trestle stream whose CUDA stream is being
- * captured (cudaStreamBeginCapture). They are checked and planned, and get the memory that they need; no rank sends
- * anything. Each launch of the graph runs them again.
- * - All ranks capture the same calls of a communicator in the same order, and launch each captured call equally often.
+ * captured (cudaStreamBeginCapture). They are checked and planned, and get the memory that they need; no data moves.
+ * Each launch of the graph runs them again.
+ * - All ranks capture the same calls of a communicator in the same order, and launch each captured call equally often. A
+ *   capture counts even if its graph is never launched. A captured call meets captured calls only.
  *   Launches of different graphs, and calls that are not captured, may come in any order on each rank, as long as the
- *   devices do not wait for each other in a circle.
+ *   devices do not wait for each other in a circle. So calls that need each other should not be on parallel branches of
+ *   a graph, which CUDA may run one after the other, but in one group on one stream.
  * - Buffers must stay allocated as long as the graph is launched. A scalar of an operator counts as it was at the
  *   capture.
- * - Launches of one captured call must not overlap, as those of two instances of one graph might: the communicator then
+ * - Launches of one capture must not overlap, as those of two instances of one graph might: the communicator then
  *   fails with trestleInvalidUsage. Launches of one instance never do.
  * - Failures are those of the communicator (trestleCommGetAsyncError). A launch whose communicator has failed or ended
- *   goes on without its calls; the log says so once.
- * - The calls' memory is given back when the graph and what was instantiated from it has been destroyed, or the
- *   communicator.
+ *   goes on without its calls; the log says so once. So synchronize the CUDA stream before CommFinalize or CommDestroy,
+ *   which know nothing of launches to which the device has not come. The same holds for the functions that synchronize
+ *   or query a communicator or a Trestle stream.
+ * - The calls' memory is free for other calls of the communicator when the graph and what was instantiated from it has
+ *   been destroyed. Captured calls on one stream follow each other, and share it.
+ * - With TRESTLE_PROGRESS_THREAD=0 a launch goes on only while a thread of the program waits in the library.
+ * - CUDA allows no host functions in bodies of conditional nodes, and so none of these calls.
  * - trestleInvalidUsage, and nothing is captured: EventRecord and StreamWaitEvent on such a stream (CUDA's own events
  *   can be captured), requests, a group that also makes, splits or finalizes communicators, a driver whose streams
  *   cannot wait for words in memory. After another error of a captured call, end the capture and drop the graph.
