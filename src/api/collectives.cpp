@@ -113,7 +113,7 @@ trestleResult_t run_collective(trestleComm_t comm, const char* function, const R
     Group& group = Group::of_this_thread();
     if (group.open()) return group.add({communicator, call, empty, stream, nullptr, nullptr});
     if (!empty) return communicator->submit(call, stream);
-    communicator->calls().skip(call, *stream);
+    if (TRY(stream->captured_lane()) == nullptr) communicator->calls().skip(call, *stream);
     return {};
   });
 }

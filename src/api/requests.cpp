@@ -64,7 +64,7 @@ Status run_half(const std::shared_ptr<Request>& request, const Call& call, const
   const std::shared_ptr<Recording> after = elsewhere ? request->done : nullptr;
   const bool empty = is_empty(call);
   TRY(request->communicator->check_open());
-  if (stream->has_outer() && TRY(stream->is_captured())) {
+  if (TRY(stream->captured_lane()) != nullptr) {
     return invalid_usage(
         "the CUDA stream is being captured into a graph, and requests cannot be captured: call the collective itself");
   }

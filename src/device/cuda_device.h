@@ -57,6 +57,7 @@ class CudaDevice : public Device {
   Status destroy_stream(StreamHandle* stream) override;
   Status check_stream(StreamHandle* stream) override;
   Result<bool> is_capturing(StreamHandle* stream) override;
+  Result<uint64_t> capture_id(StreamHandle* captured) override;
   Status call_when_graph_ends(StreamHandle* captured, void (*function)(void*), void* argument) override;
   Status begin_capture(StreamHandle* stream) override;
   Result<GraphHandle*> end_capture(StreamHandle* stream) override;
@@ -87,6 +88,11 @@ class CudaDevice : public Device {
   Result<uint32_t> resident_blocks(KernelHandle* kernel, uint32_t threads) override;
 
  private:
+  struct Capture {
+    CUgraph graph;
+    cuuint64_t id;
+  };
+  Result<Capture> capture_of(StreamHandle* stream);
   // Makes the context current for one call of a function of the driver and returns its answer. `name`: its name. While
   // any thread captures a graph, the driver refuses other threads' calls that allocate or ask, and ends the capture.
   // The library's own calls belong to no graph; the relaxed mode tells the driver so for this one call.

@@ -3,6 +3,21 @@
 
 namespace trestle {
 
+Result<CudaDevice::Capture> CudaDevice::capture_of(StreamHandle* stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  Capture capture{};
+  const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  TRY(DRIVER_CALL(cuStreamGetCaptureInfo, raw(stream), &status, &capture.id, &capture.graph, &nodes, &edges, &count));
+  if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return capture;
+  return Error{Code::kInvalidUsage, "the CUDA stream is not being captured any more: its capture has failed"};
+}
+
+Result<uint64_t> CudaDevice::capture_id(StreamHandle* captured) {
+  return TRY(capture_of(captured)).id;
+}
+
 Status CudaDevice::call_when_graph_ends(StreamHandle* captured, void (*function)(void*), void* argument) {
   CUuserObject object = nullptr;
   const Status made =
@@ -11,16 +26,11 @@ Status CudaDevice::call_when_graph_ends(StreamHandle* captured, void (*function)
     function(argument);
     return made;
   }
-  CUgraph graph = nullptr;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  cuuint64_t id = 0;
-  const CUgraphNode* nodes = nullptr;
-  const CUgraphEdgeData* edges = nullptr;
-  size_t count = 0;
-  Status kept = DRIVER_CALL(cuStreamGetCaptureInfo, raw(captured), &status, &id, &graph, &nodes, &edges, &count);
-  if (kept.ok() && status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-    kept = Error{Code::kInvalidUsage, "the CUDA stream is not being captured any more: its capture has failed"};
-  if (kept.ok()) kept = DRIVER_CALL(cuGraphRetainUserObject, graph, object, 1u, unsigned{CU_GRAPH_USER_OBJECT_MOVE});
+  const auto keep = [&]() -> Status {
+    const Capture capture = TRY(capture_of(captured));
+    return DRIVER_CALL(cuGraphRetainUserObject, capture.graph, object, 1u, unsigned{CU_GRAPH_USER_OBJECT_MOVE});
+  };
+  const Status kept = keep();
   // The last reference: the driver calls the function.
   if (!kept.ok()) [[maybe_unused]]
     const Status released = DRIVER_CALL(cuUserObjectRelease, object, 1u);

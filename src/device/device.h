@@ -121,6 +121,8 @@ class Device {
   // Refuses a stream of another device or of a context that is not the primary one (kInvalidArgument).
   virtual Status check_stream(StreamHandle* stream) = 0;
   virtual Result<bool> is_capturing(StreamHandle* stream) = 0;
+  // Of a stream that is being captured: tells this capture from all others.
+  virtual Result<uint64_t> capture_id(StreamHandle* captured) = 0;
   // Calls function(argument) once when the graph is gone that the stream is being captured into, with everything that
   // was made from it, and no launch of it runs any more: on a thread of the driver, which must not call the driver.
   // Also called after an error, at once.

@@ -81,8 +81,8 @@ Status GraphGate::capture(StreamHandle* captured, void (*arrived)(void*), void* 
   return device_.wait_for_word(captured, word_, kOpen);
 }
 
-void GraphGate::close() {
-  std::atomic_ref<uint32_t>(*word_).store(kClosed, std::memory_order_release);
+bool GraphGate::close() {
+  return std::atomic_ref<uint32_t>(*word_).exchange(kClosed, std::memory_order_acq_rel) != kClosed;
 }
 
 void GraphGate::open() {

@@ -69,7 +69,7 @@ class GraphGate {
   // Puts it into the graph that the stream is being captured into. Each launch first calls arrived(argument), on a
   // thread of the driver, which must not call the driver, and then goes no further while the gate is closed.
   Status capture(StreamHandle* captured, void (*arrived)(void*), void* argument);
-  void close();  // in arrived()
+  bool close();  // in arrived(). False: it was closed already, so another launch is held here
   void open();
 
  private:

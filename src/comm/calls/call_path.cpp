@@ -250,7 +250,11 @@ uint64_t CallPath::calls_made(const OperationKey& like) {
   const MutexLock lock(submit_mutex_);
   if ((like.number & kCaptured) == 0) return next_number_of(like.peer, like.sending);
   const auto captured = replays_.find({like.peer, like.sending, capture_of(like.number)});
-  return captured == replays_.end() ? 0 : captured->second & ~kPointToPoint;
+  if (captured != replays_.end()) return captured->second & ~kPointToPoint;
+  // Its graph has ended, so all that it was to do is done; or it was not captured yet.
+  const auto captures = captures_.find({like.peer, like.sending});
+  const uint64_t next = captures == captures_.end() ? 0 : captured_number(captures->second);
+  return capture_of(like.number & ~kPointToPoint) < next ? (like.number & ~kPointToPoint) + 1 : 0;
 }
 
 bool CallPath::has_called_split(uint64_t number) {

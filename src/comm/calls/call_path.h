@@ -2,9 +2,9 @@
 // once or as an operation.
 //
 // Owned by the communicator. Any thread. submit_mutex_ serialises the calls in call order. No thread waits while it
-// holds the mutex, except for the short spin of the express path. Lock order: the mutex of MeshPoller, submit_mutex_,
-// then those of the stream, the engine, the caches, CallCheck and the control mesh. The caller checks whether the
-// communicator takes calls at all (Communicator::check_open).
+// holds the mutex, except for the short spin of the express path. Lock order: the mutexes of MeshPoller and
+// CaptureBook, submit_mutex_, then those of the stream, the engine, the caches, CallCheck and the control mesh. The
+// caller checks whether the communicator takes calls at all (Communicator::check_open).
 #pragma once
 
 #include <cstdint>
@@ -75,7 +75,8 @@ class CallPath {
   void number_finalization();
 
   // One more than the number of the latest call that is counted with this one: of collectives, of messages of its peer
-  // and direction, or of replays of the same capture. 0: none was made. Without the bit of messages.
+  // and direction, or of replays of the same capture, which counts as made if its graph has ended. 0: none was made.
+  // Without the bit of messages.
   uint64_t calls_made(const OperationKey& like);
   // Whether the split of that number was called.
   bool has_called_split(uint64_t number);

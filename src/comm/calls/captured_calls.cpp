@@ -1,5 +1,6 @@
 #include "comm/calls/captured_calls.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/log.h"
@@ -23,21 +24,50 @@ Result<CapturedCall> prepare(const CaptureRequest& request, const Lane& lane) {
 
 }  // namespace
 
-// The calls of one place run at the same time, so each has a lane of its own. Its launches come one after the other.
-Status CapturedCalls::capture(std::span<const CaptureRequest> requests, Stream& stream) {
-  const auto made = std::make_shared<CapturedCalls>();
-  std::vector<CapturedCall> prepared;
+// The calls of one place run at the same time, so each of them has a lane of its own.
+Status CapturedCalls::take_places(std::span<const CaptureRequest> requests, std::vector<Placed>& placed) {
   for (const CaptureRequest& request : requests) {
-    const Lane lane{std::shared_ptr<const void>(made), prepared.size()};
-    prepared.push_back(TRY(prepare(request, lane)));
+    const auto same = [&](const CaptureRequest& other) { return other.stream == request.stream; };
+    const auto first = std::ranges::find_if(requests, same);
+    const size_t at = placed.size();
+    Placed& one = placed.emplace_back();
+    if (&*first == &request) {
+      const auto lane = TRY(request.stream->captured_lane());
+      if (lane == nullptr) return Error{Code::kInvalidUsage, "the capture of the CUDA stream has ended meanwhile"};
+      one.place = std::make_shared<CapturedCalls>(lane);
+    } else {
+      one.place = placed[static_cast<size_t>(first - requests.begin())].place;
+    }
+    const auto before = std::count_if(requests.begin(), requests.begin() + static_cast<std::ptrdiff_t>(at), same);
+    one.call = TRY(prepare(request, Lane{one.place->lane_, static_cast<size_t>(before)}));
   }
-  made->stream_ = TRY(stream.capture(made));
   for (size_t i = 0; i < requests.size(); ++i) {
-    prepared[i].number = TRY(requests[i].communicator->calls().number_capture(prepared[i].call));
-    made->add(requests[i], std::move(prepared[i]));
+    const std::shared_ptr<CapturedCalls>& place = placed[i].place;
+    if (place->stream_ == nullptr) place->stream_ = TRY(requests[i].stream->capture(place->lane_, place));
   }
-  made->ready_.store(true, std::memory_order_release);
   return {};
+}
+
+Status CapturedCalls::capture(std::span<const CaptureRequest> requests) {
+  std::vector<Placed> placed;
+  TRY(take_places(requests, placed));
+  const auto number_all = [&]() -> Status {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      placed[i].call.number = TRY(requests[i].communicator->calls().number_capture(placed[i].call.call));
+      placed[i].place->add(requests[i], std::move(placed[i].call));
+    }
+    return {};
+  };
+  const Status numbered = unless_out_of_memory(number_all, [] {
+    return Status(Error{Code::kSystemError, "out of memory"});
+  });
+  for (const Placed& one : placed) {
+    if (numbered.ok()) one.place->ready_.store(true, std::memory_order_release);
+  }
+  for (const CaptureRequest& request : requests) {
+    if (!numbered.ok()) request.communicator->engine().fail(numbered.error());
+  }
+  return numbered;
 }
 
 void CapturedCalls::add(const CaptureRequest& request, CapturedCall captured) {
@@ -52,28 +82,40 @@ CapturedCalls::~CapturedCalls() {
 
 void CapturedCalls::arrived(bool overlaps) {
   if (overlaps) overlaps_.store(true);
+  arrived_.store(true);
   StreamPoller::process().leave(*this);
 }
 
+// The end of the graph leaves an errand for nothing but this object's own end, which is then on the poller's thread.
 void CapturedCalls::run() {
-  if (overlaps_.exchange(false)) {
-    const Error error{Code::kInvalidUsage,
-                      "a CUDA graph was launched while another launch of the same captured call was under way: two "
-                      "instances of one graph must not run at the same time"};
-    for (const Entry& entry : entries_) entry.book->fail(error);
-  }
-  const uint64_t replay = replays_++;
-  unless_out_of_memory([&] { make_calls(replay); },
-                       [&] {
-                         for (const Entry& entry : entries_) entry.book->fail_without_memory();
+  if (!arrived_.exchange(false)) return;
+  unless_out_of_memory([this] { run_launch(); },
+                       [this] {
+                         fail_without_memory();
                          stream_->let_launch_go_on();
                        });
 }
 
-// Operations have their numbers from their commit on, and other ranks count on them.
+void CapturedCalls::run_launch() {
+  if (overlaps_.exchange(false)) {
+    const Error error{Code::kInvalidUsage,
+                      "a CUDA graph was launched while another launch of the same captured calls was under way: two "
+                      "instances of one graph must not run at the same time"};
+    for (const Entry& entry : entries_) entry.book->fail(error);
+  }
+  make_calls(replays_++);
+}
+
+void CapturedCalls::fail_without_memory() const {
+  for (const Entry& entry : entries_) entry.book->fail_without_memory();
+}
+
+// Operations have their numbers from their commit on, and other ranks count on them. A failure of an earlier launch has
+// ended the communicators that it concerns, and concerns no others: nobody else can take it from this stream.
 void CapturedCalls::make_calls(uint64_t replay) {
   std::vector<Operation*> operations;
   operations.reserve(entries_.size());
+  stream_->tell_failure();
   auto place = stream_->enter();
   if (!place.ok()) return stream_->let_launch_go_on();
   const auto queue = [&] {
@@ -82,17 +124,18 @@ void CapturedCalls::make_calls(uint64_t replay) {
       if (operation != nullptr) operations.push_back(operation);
     }
     if (operations.size() != entries_.size()) say_left_out();
-    if (!operations.empty()) stream_->enqueue(operations, std::move(place).value());
+    if (!operations.empty()) stream_->enqueue(operations, std::move(place.value()));
   };
+  // The place holds the launch until the failure can be seen.
   unless_out_of_memory(queue, [&] {
-    for (const Entry& entry : entries_) entry.book->fail_without_memory();
+    fail_without_memory();
     for (Operation* const operation : operations) operation->engine().retire(operation);
   });
   for (const Entry& entry : entries_) entry.book->committed();
 }
 
 void CapturedCalls::say_left_out() {
-  if (std::exchange(said_, true)) return;
+  if (lane_->said.exchange(true)) return;
   for (const Entry& entry : entries_) {
     const std::string why = entry.book->why_closed();
     if (why.empty()) continue;

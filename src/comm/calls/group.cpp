@@ -143,15 +143,15 @@ Status Group::Work::run() {
 }
 
 Result<std::vector<GroupedCall>> Group::Work::take_captured() {
-  std::map<const Stream*, bool> streams;
+  std::map<const Stream*, bool> captures;
   for (const GroupedCall& call : calls) {
     const Stream* const stream = call.stream.get();
-    if (!call.stream->has_outer() || streams.count(stream) != 0) continue;
-    streams[stream] = TRY(call.stream->is_captured());
+    if (call.stream->has_outer() && captures.count(stream) == 0)
+      captures[stream] = TRY(call.stream->captured_lane()) != nullptr;
   }
   const auto is_captured = [&](const GroupedCall& call) {
-    const auto found = streams.find(call.stream.get());
-    return found != streams.end() && found->second;
+    const auto found = captures.find(call.stream.get());
+    return found != captures.end() && found->second;
   };
   const auto first = std::stable_partition(calls.begin(), calls.end(), std::not_fn(is_captured));
   std::vector<GroupedCall> captured(first, calls.end());
@@ -167,24 +167,15 @@ Result<std::vector<GroupedCall>> Group::Work::take_captured() {
   return captured;
 }
 
-// One place in a graph for each stream, in the order of the calls.
+// An empty call is nothing at any launch.
 Status Group::Work::capture_all(const std::vector<GroupedCall>& captured) {
-  std::vector<const GroupedCall*> left;
+  std::vector<CaptureRequest> requests;
   for (const GroupedCall& call : captured) {
     TRY(call.communicator->check_open());
-    if (!call.empty) left.push_back(&call);
-    if (call.empty) call.communicator->calls().skip(call.call, *call.stream, call.number);
+    TRY(call.stream->check_open());
+    if (!call.empty) requests.push_back({call.communicator.get(), &call.call, call.stream.get()});
   }
-  while (!left.empty()) {
-    Stream& stream = *left.front()->stream;
-    std::vector<CaptureRequest> requests;
-    for (const GroupedCall* call : left) {
-      if (call->stream.get() == &stream) requests.push_back({call->communicator.get(), &call->call});
-    }
-    TRY(CapturedCalls::capture(requests, stream));
-    std::erase_if(left, [&](const GroupedCall* call) { return call->stream.get() == &stream; });
-  }
-  return {};
+  return CapturedCalls::capture(requests);
 }
 
 Status Group::Work::ask_all() const {

@@ -1,8 +1,8 @@
 // PreparedCache: the prepared calls of one communicator, by their requests.
 //
 // Owned by the communicator; any thread. Bounded: when it is full, everything is dropped except the calls of persistent
-// requests. So a program that repeats its calls plans each of them once, and one that never repeats a call does not
-// grow.
+// requests and of graphs. So a program that repeats its calls plans each of them once, and one that never repeats a
+// call does not grow.
 #pragma once
 
 #include <cstddef>

@@ -195,9 +195,10 @@ Communicator::~Communicator() {
 }
 
 Status Communicator::submit_on_outer(const Call& call, const std::shared_ptr<Stream>& stream) {
-  if (!TRY(stream->is_captured())) return calls_.submit(call, stream);
-  const CaptureRequest request{this, &call};
-  return CapturedCalls::capture({&request, 1}, *stream);
+  if (TRY(stream->captured_lane()) == nullptr) return calls_.submit(call, stream);
+  TRY(stream->check_open());
+  const CaptureRequest request{this, &call, stream.get()};
+  return CapturedCalls::capture({&request, 1});
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {

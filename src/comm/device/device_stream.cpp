@@ -45,18 +45,27 @@ Status DeviceStream::check_thread() const {
                "thread has no such stream: only the thread that wrapped it may use it"};
 }
 
-Result<bool> DeviceStream::is_captured() {
+Result<std::shared_ptr<CaptureLane>> DeviceStream::captured_lane() {
   TRY(check_thread());
-  return device_.device().is_capturing(stream_);
+  if (!TRY(device_.device().is_capturing(stream_))) return std::shared_ptr<CaptureLane>();
+  const uint64_t id = TRY(device_.device().capture_id(stream_));
+  const MutexLock lock(lane_mutex_);
+  std::shared_ptr<CaptureLane> lane = id == lane_id_ ? lane_.lock() : nullptr;
+  if (lane == nullptr) lane = std::make_shared<CaptureLane>();
+  lane_id_ = id;
+  lane_ = lane;
+  return lane;
 }
 
-Result<std::unique_ptr<OuterStream>> DeviceStream::capture(std::shared_ptr<GraphCalls> calls) {
+Result<std::unique_ptr<OuterStream>> DeviceStream::capture(std::shared_ptr<CaptureLane> lane,
+                                                           std::shared_ptr<GraphCalls> calls) {
   TRY(check_thread());
-  return GraphPlace::create(device_, stream_, std::move(calls));
+  return GraphPlace::create(device_, stream_, std::move(lane), std::move(calls));
 }
 
 Status DeviceStream::check_usable(bool mark) {
-  if (TRY(is_captured())) {
+  TRY(check_thread());
+  if (TRY(device_.device().is_capturing(stream_))) {
     return Error{Code::kInvalidUsage,
                  "the CUDA stream is being captured into a graph: collectives, sends and receives are captured with "
                  "it, but Trestle's events and requests are not; use CUDA's events, or end the capture first"};

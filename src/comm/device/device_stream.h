@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "base/mutex.h"
 #include "comm/device/stream_links.h"
 #include "engine/stream/outer_stream.h"
 
@@ -24,8 +25,9 @@ class DeviceStream : public OuterStream {
 
   int device() const override;
   Result<Ticket> put(bool mark, bool gate) override;
-  Result<bool> is_captured() override;
-  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls> calls) override;
+  Result<std::shared_ptr<CaptureLane>> captured_lane() override;
+  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
+                                               std::shared_ptr<GraphCalls> calls) override;
   Status check() override;
   Result<bool> has_reached(uint32_t mark) override;
   void open(uint32_t gate) override { link_->gate->open(gate); }
@@ -39,6 +41,9 @@ class DeviceStream : public OuterStream {
   StreamHandle* const stream_;
   const pid_t thread_;  // the only one that the stream is there for; 0: any
   std::unique_ptr<StreamLink> link_;
+  Mutex lane_mutex_;
+  uint64_t lane_id_ TRESTLE_GUARDED_BY(lane_mutex_) = 0;  // of the last capture
+  std::weak_ptr<CaptureLane> lane_ TRESTLE_GUARDED_BY(lane_mutex_);
 };
 
 }  // namespace trestle

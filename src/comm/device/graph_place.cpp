@@ -1,6 +1,5 @@
 #include "comm/device/graph_place.h"
 
-#include <atomic>
 #include <utility>
 
 #include "comm/device/opened_devices.h"
@@ -15,8 +14,8 @@ struct GraphPlace::Shared {
   OpenedDevice& device;
   uint32_t* const word;
   GraphGate gate;
+  std::shared_ptr<CaptureLane> lane;
   std::shared_ptr<GraphCalls> calls;  // until the graph ends
-  std::atomic<bool> held{false};
 };
 
 GraphPlace::GraphPlace(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
@@ -24,6 +23,7 @@ GraphPlace::GraphPlace(std::shared_ptr<Shared> shared) : shared_(std::move(share
 GraphPlace::~GraphPlace() = default;
 
 Result<std::unique_ptr<OuterStream>> GraphPlace::create(OpenedDevice& device, StreamHandle* captured,
+                                                        std::shared_ptr<CaptureLane> lane,
                                                         std::shared_ptr<GraphCalls> calls) {
   if (!device.links().waits_for_words()) {
     return Error{Code::kInvalidUsage,
@@ -31,6 +31,7 @@ Result<std::unique_ptr<OuterStream>> GraphPlace::create(OpenedDevice& device, St
                  "memory, which calls in a graph need: end the capture first"};
   }
   auto shared = std::make_shared<Shared>(device, TRY(device.links().take_word()));
+  shared->lane = std::move(lane);
   shared->calls = std::move(calls);
   auto of_graph = std::make_unique<std::shared_ptr<Shared>>(shared);
   std::unique_ptr<OuterStream> place(new GraphPlace(shared));
@@ -43,15 +44,16 @@ Result<std::unique_ptr<OuterStream>> GraphPlace::create(OpenedDevice& device, St
 void GraphPlace::arrived(void* argument) {
   Shared& shared = *static_cast<Shared*>(argument);
   if (!shared.calls->are_ready()) return;
-  const bool overlaps = shared.held.exchange(true);
-  shared.gate.close();
-  shared.calls->arrived(overlaps);
+  const bool is_free = shared.lane->held.exchange(&shared) == nullptr;
+  const bool was_open = shared.gate.close();
+  shared.calls->arrived(!is_free || !was_open);
 }
 
 // No launch runs any more. The calls have this place, so the graph lets them go.
 void GraphPlace::ended(void* argument) {
   const std::unique_ptr<std::shared_ptr<Shared>> shared(static_cast<std::shared_ptr<Shared>*>(argument));
-  (*shared)->calls.reset();
+  const std::shared_ptr<GraphCalls> calls = std::move((*shared)->calls);
+  calls->ended();
 }
 
 int GraphPlace::device() const {
@@ -64,13 +66,14 @@ Result<OuterStream::Ticket> GraphPlace::put(bool, bool gate) {
   return ticket;
 }
 
-Result<std::unique_ptr<OuterStream>> GraphPlace::capture(std::shared_ptr<GraphCalls>) {
+Result<std::unique_ptr<OuterStream>> GraphPlace::capture(std::shared_ptr<CaptureLane>, std::shared_ptr<GraphCalls>) {
   return Error{Code::kInternalError, "a launch of a graph cannot be captured"};
 }
 
-// First says that nothing is held, so that the next launch does not seem to overlap this one.
+// First says that nothing is held on the lane, so that its next place does not seem to overlap this one.
 void GraphPlace::open(uint32_t) {
-  shared_->held.store(false);
+  const void* held = shared_.get();
+  shared_->lane->held.compare_exchange_strong(held, nullptr);
   shared_->gate.open();
 }
 

@@ -18,13 +18,15 @@ class GraphPlace : public OuterStream {
   // Puts it into the graph that the stream is being captured into. The device outlives the graph. Refused where the
   // driver has no words in streams.
   static Result<std::unique_ptr<OuterStream>> create(OpenedDevice& device, StreamHandle* captured,
+                                                     std::shared_ptr<CaptureLane> lane,
                                                      std::shared_ptr<GraphCalls> calls);
   ~GraphPlace() override;
 
   int device() const override;
   Result<Ticket> put(bool mark, bool gate) override;
-  Result<bool> is_captured() override { return false; }
-  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls> calls) override;
+  Result<std::shared_ptr<CaptureLane>> captured_lane() override { return std::shared_ptr<CaptureLane>(); }
+  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
+                                               std::shared_ptr<GraphCalls> calls) override;
   Status check() override { return {}; }
   Result<bool> has_reached(uint32_t) override { return true; }
   void open(uint32_t gate) override;

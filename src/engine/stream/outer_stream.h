@@ -7,6 +7,7 @@
 // these two.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,14 @@
 
 namespace trestle {
 
+// What one capture takes from one outer stream: calls there come one after the other in each launch of the graph, so
+// they share memory. `held`: the place where a launch is held now; nullptr: nowhere. `said`: the log has said that
+// calls are left out.
+struct CaptureLane {
+  std::atomic<const void*> held{nullptr};
+  std::atomic<bool> said{false};
+};
+
 // Calls that were captured into a graph. Its functions run on threads of the driver, which must not call the driver,
 // wait, or throw.
 class GraphCalls {
@@ -22,8 +31,11 @@ class GraphCalls {
   virtual ~GraphCalls() = default;
   // Whether launches are to be held for these calls. False: they go on without them.
   virtual bool are_ready() const = 0;
-  // A launch has come to the place of the calls, and is held until that is opened. `overlaps`: an earlier one still is.
+  // A launch has come to the place of the calls, and is held until that is opened. `overlaps`: another launch is held
+  // here, or elsewhere on this lane.
   virtual void arrived(bool overlaps) = 0;
+  // The graph has ended, and lets the calls go.
+  virtual void ended() = 0;
 };
 
 class OuterStream {
@@ -39,15 +51,18 @@ class OuterStream {
   // `mark`: has_reached() tells when everything that was submitted before is done. `gate`: what is submitted later does
   // not begin before open(). Errors: there is no gate to open.
   virtual Result<Ticket> put(bool mark, bool gate) = 0;
-  // Whether what is submitted now goes into a graph, and is done at each launch of it. put() is refused then.
-  virtual Result<bool> is_captured() = 0;
+  // If what is submitted now goes into a graph, and is done at each launch of it: the lane of this capture; else
+  // nullptr. put() is refused meanwhile.
+  virtual Result<std::shared_ptr<CaptureLane>> captured_lane() = 0;
   // Takes a place in that graph, which keeps the calls for as long as it lives. The result stands for this place: its
-  // put() gives the gate of the launch that has arrived. Only if is_captured(), and as put().
-  virtual Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls> calls) = 0;
+  // put() gives the gate of the launch that has arrived. Only with the lane that is captured now, and as put().
+  virtual Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
+                                                       std::shared_ptr<GraphCalls> calls) = 0;
   // An error if the outer stream has failed. Any thread, beside the others.
   virtual Status check() = 0;
   virtual Result<bool> has_reached(uint32_t mark) = 0;
-  virtual void open(uint32_t gate) = 0;  // in the order of the tickets, each once
+  // In the order of the tickets, each once; that of a place in a graph once for each launch.
+  virtual void open(uint32_t gate) = 0;
 };
 
 }  // namespace trestle

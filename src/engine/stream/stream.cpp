@@ -129,7 +129,7 @@ void Stream::enqueue(std::span<Operation* const> operations) {
   push([&](StreamItem& item) { put_in(item, operations); });
 }
 
-void Stream::enqueue(std::span<Operation* const> operations, StreamEntry entry) {
+void Stream::enqueue(std::span<Operation* const> operations, StreamEntry&& entry) {
   if (entry.item_ == nullptr) return enqueue(operations);
   fill_in(entry, [&](StreamItem& item) { put_in(item, operations); });
 }

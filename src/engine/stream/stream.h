@@ -163,19 +163,24 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool has_outer() const { return outer_ != nullptr; }
   int outer_device() const { return outer_->device(); }  // only with an outer stream
 
-  // Only with an outer stream: whether that is being captured into a graph. Then enter() is refused.
-  Result<bool> is_captured() const { return outer_->is_captured(); }
+  // The lane that the outer stream is being captured on; nullptr: it is not, or there is none. During a capture enter()
+  // is refused.
+  Result<std::shared_ptr<CaptureLane>> captured_lane() const {
+    if (outer_ == nullptr) return std::shared_ptr<CaptureLane>();
+    return outer_->captured_lane();
+  }
   // Takes a place for these calls in that graph. The result is the stream of their launches. enter() takes the place of
   // a launch that has arrived, and holds it until the calls are done.
-  Result<std::shared_ptr<Stream>> capture(std::shared_ptr<GraphCalls> calls);
+  Result<std::shared_ptr<Stream>> capture(std::shared_ptr<CaptureLane> lane, std::shared_ptr<GraphCalls> calls);
   // Only on the stream of launches: lets one go on for which nothing is queued. Takes no memory.
   void let_launch_go_on() { outer_->open(0); }
 
   // Takes the place of a call that comes next. With an outer stream this must be done first, and may be refused;
   // without one it does nothing.
   Result<StreamEntry> enter() { return outer_ == nullptr ? StreamEntry() : enter(true, true); }
-  // As enqueue() without a place, but nothing is allocated for the item itself.
-  void enqueue(std::span<Operation* const> operations, StreamEntry entry);
+  // As enqueue() without a place, but nothing is allocated for the item itself. The place stays with the caller if
+  // nothing is appended.
+  void enqueue(std::span<Operation* const> operations, StreamEntry&& entry);
   // Appends; activates the operations that reach the head. Part of issuing a call: for one operation it allocates
   // nothing, unless more items are queued than before.
   //

@@ -105,7 +105,8 @@ bool StreamPoller::run_errands() {
   while (first != nullptr) {
     const std::shared_ptr<Errand> errand = std::move(first->self_);
     first = first->next_;
-    errand->is_left_.store(false, std::memory_order_release);
+    errand->is_left_.exchange(false,
+                              std::memory_order_acq_rel);  // acquires what a leave() that changed nothing has seen
     errand->run();
   }
   return true;

@@ -48,8 +48,8 @@ class StreamPoller {
   Status add(const std::shared_ptr<Stream>& stream);
   // A stream has begun to wait. Takes no lock.
   void ring();
-  // Runs the errand soon, on the first thread; once for all calls that were made before it begins. Only while a stream
-  // exists. Takes no lock.
+  // Runs the errand soon, on the first thread; once for all calls that were made before it begins. Only after add().
+  // Takes no lock.
   void leave(Errand& errand);
 
  private:
