@@ -126,6 +126,52 @@ TEST_F(GpuStreams, CallsOnDeviceMemoryAreOrderedAmongCopies) {
   }
 }
 
+// In memory of the device, copies included. Each launch takes the data of its time.
+TEST_F(GpuStreams, CapturedCallsRunAtEveryLaunch) {
+  GraphHandle* graphs[2];
+  for (size_t r = 0; r < 2; ++r) {
+    Rank& rank = ranks_[r];
+    auto* const pinned = reinterpret_cast<std::byte*>(rank.pinned);
+    ASSERT_TRUE(device_->begin_capture(rank.cuda).ok());
+    ASSERT_TRUE(device_->copy(rank.on_device, pinned, kBytes, rank.cuda).ok());
+    for (int call = 0; call < 3; ++call) {
+      ASSERT_TRUE(succeeded(trestleAllReduce(rank.on_device, rank.on_device, kCount, trestleFloat32, trestleSum,
+                                             rank.comm, rank.stream)));
+    }
+    ASSERT_TRUE(device_->copy(pinned, rank.on_device, kBytes, rank.cuda).ok());
+    auto graph = device_->end_capture(rank.cuda);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    graphs[r] = graph.value();
+  }
+  for (int round = 1; round <= kRounds; ++round) {
+    for (size_t r = 0; r < 2; ++r) {
+      std::fill_n(ranks_[r].pinned, kCount, static_cast<float>(round * (r == 0 ? 1 : 10)));
+      ASSERT_TRUE(device_->launch(graphs[r], ranks_[r].cuda).ok());
+    }
+    for (const Rank& rank : ranks_) {
+      ASSERT_TRUE(device_->synchronize(rank.cuda).ok());
+      for (const size_t i : {size_t{0}, kCount / 2, kCount - 1})
+        ASSERT_EQ(rank.pinned[i], static_cast<float>(44 * round)) << "round " << round;
+    }
+  }
+  for (GraphHandle* const graph : graphs) EXPECT_TRUE(device_->destroy_graph(graph).ok());
+}
+
+// A launch that waits for another rank, and one that finds the communicator gone.
+TEST_F(GpuStreams, AGraphWhoseCommunicatorWasAbortedGoesOn) {
+  Rank& rank = ranks_[0];
+  ASSERT_TRUE(device_->begin_capture(rank.cuda).ok());
+  ASSERT_TRUE(succeeded(
+      trestleAllReduce(rank.on_device, rank.on_device, kCount, trestleFloat32, trestleSum, rank.comm, rank.stream)));
+  GraphHandle* const graph = device_->end_capture(rank.cuda).value();
+  ASSERT_TRUE(device_->launch(graph, rank.cuda).ok());  // rank 1 never comes
+  abort(rank);
+  EXPECT_TRUE(goes_on(rank));
+  ASSERT_TRUE(device_->launch(graph, rank.cuda).ok());
+  EXPECT_TRUE(goes_on(rank));
+  EXPECT_TRUE(device_->destroy_graph(graph).ok());
+}
+
 // A driver makes a thread wait that submits more. The library's own work must go on meanwhile.
 TEST_F(GpuStreams, MoreWorkBehindACallThanTheStreamHasRoomFor) {
   constexpr int kCopies = 5000;

@@ -1,7 +1,6 @@
 // Calls that are captured into graphs, through the public header: their data, their order, their ends.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 
 #include "local/cuda/fake_gpu.h"
@@ -14,27 +13,31 @@ constexpr size_t kCounts[] = {3, 100'000};
 
 // A rank with memory that its calls use, and a stream to capture.
 struct Rank {
-  Rank(Gpu& gpu, trestleComm_t of, size_t elements)
+  // device: where the calls' buffer is; -1: in pinned memory.
+  Rank(Gpu& gpu, trestleComm_t of, size_t elements, int device = -1)
       : comm(of),
-        cuda(gpu.make_stream()),
+        index(std::max(device, 0)),
+        cuda(gpu.make_stream(index)),
         stream(wrapped(cuda)),
         count(elements),
         given(gpu.pinned(elements, 0)),
-        buffer(gpu.pinned(elements, 0)),
+        buffer(device < 0 ? gpu.pinned(elements, 0)
+                          : reinterpret_cast<float*>(gpu.device(device).allocate(elements * sizeof(float)).value())),
         result(gpu.pinned(elements, 0)) {}
   // In the graph: takes what is given, adds it up over the ranks, and copies it to the result.
   void capture(Gpu& gpu) {
-    ASSERT_TRUE(gpu.device().begin_capture(cuda).ok());
-    gpu.copy(buffer, given, count, cuda);
+    ASSERT_TRUE(gpu.device(index).begin_capture(cuda).ok());
+    gpu.copy(buffer, given, count, cuda, index);
     ASSERT_TRUE(succeeded(all_reduce(buffer, count, comm, stream)));
-    gpu.copy(result, buffer, count, cuda);
-    graph = gpu.device().end_capture(cuda).value();
+    gpu.copy(result, buffer, count, cuda, index);
+    graph = gpu.device(index).end_capture(cuda).value();
   }
   void launch(Gpu& gpu, float value) {
     std::fill_n(given, count, value);
     ASSERT_TRUE(gpu.device().launch(graph, cuda).ok());
   }
   trestleComm_t comm;
+  int index;
   StreamHandle* cuda;
   trestleStream_t stream;
   size_t count;
@@ -62,11 +65,12 @@ void end(Gpu& gpu, Ranks& ranks) {
 }
 
 // Graphs need streams that wait for words.
-void with_words(const std::function<void(Gpu&)>& body) {
-  ranks::isolated([&] {
+void with_words(const std::function<void(Gpu&)>& body, const ranks::Env& env = {}) {
+  const auto on_gpu = [&] {
     Gpu gpu;
     body(gpu);
-  });
+  };
+  ranks::isolated(on_gpu, env);
 }
 
 TEST(CudaGraphs, EveryLaunchRunsTheCallOnTheDataOfItsTime) {
@@ -87,6 +91,30 @@ TEST(CudaGraphs, EveryLaunchRunsTheCallOnTheDataOfItsTime) {
     }
     destroy(comms);
   });
+}
+
+// Memory of two devices, over shared memory of the host, tcp or loopback, with calls compared or not.
+TEST(CudaGraphs, TakeTheWaysOfOtherCalls) {
+  const ranks::Env settings[] = {{{"TRESTLE_TRANSPORT", "tcp"}},
+                                 {{"TRESTLE_TRANSPORT", "shm"}},
+                                 {{"TRESTLE_CHECK", "1"}},
+                                 {{"TRESTLE_PEER_ACCESS", "0"}}};
+  for (const ranks::Env& env : settings) {
+    SCOPED_TRACE(env.begin()->first + "=" + env.begin()->second);
+    const auto body = [&](Gpu& gpu) {
+      const auto comms = communicators({0, 1});
+      Ranks ranks = {Rank(gpu, comms[0], 50'000, 0), Rank(gpu, comms[1], 50'000, 1)};
+      for (Rank& rank : ranks) rank.capture(gpu);
+      for (float round = 1; round < 6; ++round) {
+        for (Rank& rank : ranks) rank.launch(gpu, round);
+        await(gpu, ranks);
+        for (const Rank& rank : ranks) EXPECT_EQ(rank.result[49'999], 2 * round);
+      }
+      end(gpu, ranks);
+      destroy(comms);
+    };
+    with_words(body, env);
+  }
 }
 
 // Nobody waits in the library, and launches are queued ahead on the device.
@@ -197,13 +225,8 @@ TEST(CudaGraphs, AGroupTakesOnePlaceOnEachStream) {
 TEST(CudaGraphs, LaunchesMakeNoSlowCalls) {
   with_words([](Gpu& gpu) {
     const auto comms = communicators({0, 0});
-    Ranks ranks = two_ranks(gpu, comms, 100'000);
-    std::byte* memory[2];
-    for (size_t r = 0; r < 2; ++r) {
-      memory[r] = gpu.device().allocate(ranks[r].count * sizeof(float)).value();
-      ranks[r].buffer = reinterpret_cast<float*>(memory[r]);
-      ranks[r].capture(gpu);
-    }
+    Ranks ranks = {Rank(gpu, comms[0], 100'000, 0), Rank(gpu, comms[1], 100'000, 0)};
+    for (Rank& rank : ranks) rank.capture(gpu);
     driver().forbid_slow_calls(true);
     for (float round = 1; round < 6; ++round) {
       for (Rank& rank : ranks) rank.launch(gpu, round);
@@ -213,7 +236,6 @@ TEST(CudaGraphs, LaunchesMakeNoSlowCalls) {
     driver().forbid_slow_calls(false);
     end(gpu, ranks);
     destroy(comms);
-    for (std::byte* const one : memory) ASSERT_TRUE(gpu.device().free(one).ok());
   });
 }
 
@@ -232,22 +254,129 @@ TEST(CudaGraphs, AGraphMayOutliveItsCommunicator) {
   });
 }
 
-// Capturing and dropping graphs again and again takes no more memory.
+// Capturing and dropping graphs again and again takes no more memory, and no more words than were there at first.
 TEST(CudaGraphs, ThatAreGoneLeaveNothing) {
   with_words([](Gpu& gpu) {
     const auto comms = communicators({0, 0});
-    Ranks ranks = two_ranks(gpu, comms, 100'000);
-    int pinned = 0;
-    for (int round = 0; round < 20; ++round) {
+    Ranks ranks = {Rank(gpu, comms[0], 20'000, 0), Rank(gpu, comms[1], 20'000, 0)};
+    trestle::FakeObjects after;
+    for (int round = 0; round < 700; ++round) {
       for (Rank& rank : ranks) rank.capture(gpu);
-      for (Rank& rank : ranks) rank.launch(gpu, 1);
-      await(gpu, ranks);
+      if (round % 100 < 2) {
+        for (Rank& rank : ranks) rank.launch(gpu, 1);
+        await(gpu, ranks);
+      }
       for (Rank& rank : ranks) ASSERT_TRUE(gpu.device().destroy_graph(rank.graph).ok());
-      if (round == 0) pinned = driver().objects().pinned;
-      EXPECT_EQ(driver().objects().pinned, pinned) << round;
+      if (round == 1) after = driver().objects();
     }
+    EXPECT_EQ(driver().objects().memory, after.memory);
+    EXPECT_EQ(driver().objects().pinned, after.pinned);
+    EXPECT_EQ(driver().objects().graphs, 0);
     for (Rank& rank : ranks) ASSERT_TRUE(succeeded(trestleStreamDestroy(rank.stream)));
     destroy(comms);
+  });
+}
+
+// Calls on one stream of a capture follow each other, so they need no more memory than the largest of them.
+TEST(CudaGraphs, CallsBehindEachOtherShareMemory) {
+  with_words([](Gpu& gpu) {
+    const auto comms = communicators({0, 0});
+    Ranks ranks = {Rank(gpu, comms[0], 20'000, 0), Rank(gpu, comms[1], 20'000, 0)};
+    trestle::FakeObjects objects[2];
+    for (const int calls : {1, 50}) {
+      for (Rank& rank : ranks) {
+        ASSERT_TRUE(gpu.device().begin_capture(rank.cuda).ok());
+        gpu.copy(rank.buffer, rank.given, rank.count, rank.cuda);
+        for (int i = 0; i < calls; ++i)
+          ASSERT_TRUE(succeeded(all_reduce(rank.buffer, rank.count, rank.comm, rank.stream)));
+        gpu.copy(rank.result, rank.buffer, rank.count, rank.cuda);
+        rank.graph = gpu.device().end_capture(rank.cuda).value();
+      }
+      objects[calls == 1 ? 0 : 1] = driver().objects();
+      for (Rank& rank : ranks) rank.launch(gpu, 1);
+      await(gpu, ranks);
+      for (const Rank& rank : ranks) EXPECT_EQ(rank.result[19'999], static_cast<float>(uint64_t{1} << calls));
+      for (Rank& rank : ranks) ASSERT_TRUE(gpu.device().destroy_graph(rank.graph).ok());
+    }
+    EXPECT_EQ(objects[1].memory, objects[0].memory);
+    EXPECT_EQ(objects[1].pinned, objects[0].pinned);
+    for (Rank& rank : ranks) ASSERT_TRUE(succeeded(trestleStreamDestroy(rank.stream)));
+    destroy(comms);
+  });
+}
+
+// Numbers follow the calls of a group, not its streams.
+TEST(CudaGraphs, RanksMayPutTheCallsOfAGroupOnDifferentStreams) {
+  with_words([](Gpu& gpu) {
+    const auto comms = communicators({0, 0});
+    Ranks ranks = two_ranks(gpu, comms, 8);
+    StreamHandle* const second = gpu.make_stream();
+    const trestleStream_t on_second = wrapped(second);
+    for (StreamHandle* const cuda : {ranks[0].cuda, ranks[1].cuda, second})
+      ASSERT_TRUE(gpu.device().begin_capture(cuda).ok());
+    float* const data[2][3] = {{gpu.pinned(8, 0), gpu.pinned(50, 0), gpu.pinned(300, 0)},
+                               {gpu.pinned(8, 0), gpu.pinned(50, 0), gpu.pinned(300, 0)}};
+    const size_t counts[] = {8, 50, 300};
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (size_t r = 0; r < 2; ++r) {
+      for (size_t i = 0; i < 3; ++i) {
+        const trestleStream_t stream = r == 0 && i == 1 ? on_second : ranks[r].stream;
+        ASSERT_TRUE(succeeded(all_reduce(data[r][i], counts[i], ranks[r].comm, stream)));
+      }
+    }
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    for (Rank& rank : ranks) rank.graph = gpu.device().end_capture(rank.cuda).value();
+    trestle::GraphHandle* const graph = gpu.device().end_capture(second).value();
+    for (auto& of_rank : data) {
+      for (size_t i = 0; i < 3; ++i) std::fill_n(of_rank[i], counts[i], static_cast<float>(i + 1));
+    }
+    ASSERT_TRUE(gpu.device().launch(graph, second).ok());
+    for (Rank& rank : ranks) rank.launch(gpu, 0);
+    await(gpu, ranks);
+    gpu.await_idle(second);
+    for (auto& of_rank : data) {
+      for (size_t i = 0; i < 3; ++i) EXPECT_EQ(of_rank[i][counts[i] - 1], static_cast<float>(2 * i + 2));
+    }
+    ASSERT_TRUE(gpu.device().destroy_graph(graph).ok());
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(on_second)));
+    end(gpu, ranks);
+    destroy(comms);
+  });
+}
+
+// Two communicators have calls at one place, and one of them is aborted: the other goes on.
+TEST(CudaGraphs, AFailureOfOneCommunicatorIsNoneOfAnother) {
+  with_words([](Gpu& gpu) {
+    const auto good = communicators({0, 0});
+    const auto bad = communicators({0, 0});
+    Ranks ranks = two_ranks(gpu, good, 100);
+    float* const others[] = {gpu.pinned(100, 1), gpu.pinned(100, 1)};
+    for (Rank& rank : ranks) ASSERT_TRUE(gpu.device().begin_capture(rank.cuda).ok());
+    ASSERT_TRUE(succeeded(trestleGroupStart()));
+    for (size_t r = 0; r < 2; ++r) {
+      ASSERT_TRUE(succeeded(all_reduce(ranks[r].buffer, 100, good[r], ranks[r].stream)));
+      ASSERT_TRUE(succeeded(all_reduce(others[r], 100, bad[r], ranks[r].stream)));
+    }
+    ASSERT_TRUE(succeeded(trestleGroupEnd()));
+    for (Rank& rank : ranks) rank.graph = gpu.device().end_capture(rank.cuda).value();
+    ranks[0].launch(gpu, 0);
+    ranks::wait_until([&] { return trestleCommAbort(bad[0]) == trestleSuccess; });
+    ranks[1].launch(gpu, 0);
+    await(gpu, ranks);
+    ASSERT_TRUE(succeeded(trestleCommAbort(bad[1])));
+    for (int launch = 1; launch < 4; ++launch) {
+      for (Rank& rank : ranks) std::fill_n(rank.buffer, 100, static_cast<float>(launch));
+      for (Rank& rank : ranks) rank.launch(gpu, 0);
+      await(gpu, ranks);
+      for (const Rank& rank : ranks) EXPECT_EQ(rank.buffer[99], static_cast<float>(2 * launch));
+    }
+    for (trestleComm_t comm : good) {
+      trestleResult_t failure = trestleSuccess;
+      ASSERT_TRUE(succeeded(trestleCommGetAsyncError(comm, &failure)));
+      EXPECT_EQ(failure, trestleSuccess);
+    }
+    end(gpu, ranks);
+    destroy(good);
   });
 }
 
@@ -267,8 +396,7 @@ TEST(CudaGraphs, AnAbortLetsALaunchGoOn) {
 }
 
 TEST(CudaGraphs, ALaunchThatIsLateNamesItsReplay) {
-  with_words([](Gpu& gpu) {
-    ::setenv("TRESTLE_TIMEOUT", "300ms", 1);
+  const auto body = [](Gpu& gpu) {
     const auto comms = communicators({0, 0});
     Ranks ranks = two_ranks(gpu, comms, 1000);
     for (Rank& rank : ranks) rank.capture(gpu);
@@ -287,7 +415,8 @@ TEST(CudaGraphs, ALaunchThatIsLateNamesItsReplay) {
     EXPECT_NE(text.find("its latest call was replay 1 of captured operation 0"), std::string::npos) << text;
     for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommAbort(comm)));
     end(gpu, ranks);
-  });
+  };
+  with_words(body, {{"TRESTLE_TIMEOUT", std::to_string(ranks::patient_ms(1, 300)) + "ms"}});
 }
 
 TEST(CudaGraphs, CapturesThatDifferAreFound) {
@@ -323,6 +452,41 @@ TEST(CudaGraphs, LaunchesThatOverlapAreRefused) {
     EXPECT_NE(text.find("another launch of the same captured call"), std::string::npos) << text;
     for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommAbort(comm)));
     end(gpu, ranks);
+  });
+}
+
+// Wherever the driver fails: the call says so, the graph goes, and the next capture works unless the device is gone.
+TEST(CudaGraphs, AFailureInACaptureIsToldAndLeavesNothing) {
+  constexpr int kOutOfMemory = 2;
+  with_words([](Gpu& gpu) {
+    int failures = 0;
+    for (bool failed = true; failed;) {
+      const auto comms = communicators({0});
+      Rank rank(gpu, comms[0], 1000, 0);
+      ASSERT_TRUE(gpu.device().begin_capture(rank.cuda).ok());
+      driver().fail(failures, kOutOfMemory);
+      const trestleResult_t result = all_reduce(rank.buffer, rank.count, rank.comm, rank.stream);
+      driver().fail(-1, 0);
+      failed = result != trestleSuccess;
+      if (failed) {
+        EXPECT_NE(std::string(trestleGetLastError(nullptr)), "");
+      }
+      failures += failed ? 1 : 0;
+      ASSERT_TRUE(gpu.device().destroy_graph(gpu.device().end_capture(rank.cuda).value()).ok());
+      EXPECT_EQ(driver().objects().graphs, 0);
+      trestleResult_t sticky = trestleSuccess;
+      ASSERT_TRUE(succeeded(trestleCommGetAsyncError(comms[0], &sticky)));
+      if (sticky == trestleSuccess) {
+        rank.capture(gpu);
+        rank.launch(gpu, 4);
+        gpu.await_idle(rank.cuda);
+        EXPECT_EQ(rank.result[999], 4);
+        ASSERT_TRUE(gpu.device().destroy_graph(rank.graph).ok());
+      }
+      ASSERT_TRUE(succeeded(trestleStreamDestroy(rank.stream)));
+      destroy(comms);
+    }
+    EXPECT_GT(failures, 5);
   });
 }
 

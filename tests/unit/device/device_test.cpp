@@ -2,10 +2,10 @@
 #include <cuda.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <vector>
-
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
@@ -204,6 +204,59 @@ TEST_F(DeviceOfFake, EndsNoCaptureOfAnotherStream) {
   for (StreamHandle* const one : {captured, stream}) ASSERT_TRUE(device_->destroy_stream(one).ok());
 }
 
+// A counter that the end of a graph raises.
+void count(void* argument) {
+  ++*static_cast<std::atomic<int>*>(argument);
+}
+
+TEST_F(DeviceOfFake, TellsTheEndOfAGraphAfterItsLastLaunch) {
+  StreamHandle* const stream = device_->make_stream(false).value();
+  std::array<std::byte, 4> bytes{};
+  std::atomic<int> ends = 0;
+  ASSERT_TRUE(device_->begin_capture(stream).ok());
+  EXPECT_TRUE(device_->is_capturing(stream).value());
+  ASSERT_TRUE(device_->fill(bytes.data(), std::byte{7}, bytes.size(), stream).ok());
+  ASSERT_TRUE(device_->call_when_graph_ends(stream, &count, &ends).ok());
+  GraphHandle* const graph = device_->end_capture(stream).value();
+  EXPECT_TRUE(device_->is_idle(stream).value());
+  EXPECT_EQ(bytes[0], std::byte{0}) << "a capture does nothing";
+  fake().hold_streams(true);
+  ASSERT_TRUE(device_->launch(graph, stream).ok());
+  ASSERT_TRUE(device_->destroy_graph(graph).ok());
+  EXPECT_EQ(ends, 0) << "a launch is under way";
+  fake().hold_streams(false);
+  EXPECT_TRUE(device_->is_idle(stream).value());
+  EXPECT_EQ(bytes[3], std::byte{7});
+  while (ends == 0) std::this_thread::yield();
+  ASSERT_TRUE(device_->destroy_stream(stream).ok());
+}
+
+TEST_F(DeviceOfFake, TellsTheEndOfAGraphOnceAlsoAfterAnError) {
+  StreamHandle* const stream = device_->make_stream(false).value();
+  std::atomic<int> ends = 0;
+  EXPECT_EQ(device_->call_when_graph_ends(stream, &count, &ends).error().code, Code::kInvalidUsage)
+      << "it is not being captured";
+  EXPECT_EQ(ends, 1);
+  int failures = 0;
+  int calls = 0;
+  for (int nth = -1; nth < calls; ++nth) {  // the first time nothing fails
+    ASSERT_TRUE(device_->begin_capture(stream).ok());
+    const int before = fake().calls();
+    fake().fail(nth, CUDA_ERROR_OUT_OF_MEMORY);
+    ends = 0;
+    const Status told = device_->call_when_graph_ends(stream, &count, &ends);
+    if (nth < 0) calls = fake().calls() - before;
+    EXPECT_EQ(ends, told.ok() ? 0 : 1) << nth;
+    failures += told.ok() ? 0 : 1;
+    fake().fail(-1, CUDA_SUCCESS);
+    fake().capture(stream, false);
+    while (ends == 0) std::this_thread::yield();
+    EXPECT_EQ(ends, 1) << nth;
+  }
+  EXPECT_GE(failures, 3);
+  ASSERT_TRUE(device_->destroy_stream(stream).ok());
+}
+
 TEST_F(DeviceOfFake, FindsTheDeviceOfAStream) {
   StreamHandle* const stream = peer_->make_stream(false).value();
   EXPECT_EQ(devices_->device_of(stream).value(), 1);
@@ -305,6 +358,12 @@ class EveryCall : public WithFakeDriver {
     TRY(device.wait_for_word(stream, &word, 1));
     TRY(device.call_host(
         stream, [](void*) {}, nullptr));
+    TRY(device.begin_capture(stream));
+    TRY(device.call_when_graph_ends(
+        stream, [](void*) {}, nullptr));
+    GraphHandle* const graph = TRY(device.end_capture(stream));
+    TRY(device.launch(graph, stream));
+    TRY(device.destroy_graph(graph));
     TRY(device.is_done(event));
     TRY(device.open_event(TRY(device.share_event(event))));
     TRY(device.is_idle(stream));

@@ -150,10 +150,10 @@ class Steering : public FakeDriver {
     s.broken = CUDA_SUCCESS;
     s.misuse.clear();
     s.launched.clear();
-    s.objects = {};
     s.peers.clear();
     current().clear();
     forget_leaks();
+    s.objects = {};
   }
   void set_devices(int count) override {
     change([&](State& s) { s.devices = count; });

@@ -24,6 +24,7 @@ struct FakeObjects {
   int streams = 0;
   int events = 0;
   int modules = 0;
+  int graphs = 0;
   int opened = 0;  // memory of other processes
   int pushed = 0;  // contexts that calls have made current
   bool operator==(const FakeObjects&) const = default;

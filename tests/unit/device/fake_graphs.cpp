@@ -1,10 +1,65 @@
 // Entry points of the fake driver: graphs. A launch that is under way keeps its graph.
+#include <condition_variable>
+
 #include "unit/device/fake_state.h"
 
 #undef cuStreamGetCaptureInfo
 #undef cuStreamBeginCapture
 
 namespace trestle::fake {
+
+Graph::Graph() {
+  ++state().objects.graphs;
+}
+
+Graph::~Graph() {
+  --state().objects.graphs;
+  for (const auto& function : at_end) call_back(function, std::make_shared<std::atomic<bool>>());
+}
+
+namespace {
+
+struct CallBack {
+  std::function<void()> function;
+  std::shared_ptr<std::atomic<bool>> done;
+};
+
+class CallBacks {
+ public:
+  void add(CallBack one) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waiting_.push_back(std::move(one));
+    if (!started_) std::thread([this] { run(); }).detach();
+    started_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  [[noreturn]] void run() {
+    while (true) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return !waiting_.empty(); });
+      const CallBack next = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      next.function();
+      next.done->store(true);
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<CallBack> waiting_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+// Never ended: what it calls may come at any time.
+void call_back(std::function<void()> function, std::shared_ptr<std::atomic<bool>> done) {
+  static auto* const all = new CallBacks;
+  all->add({std::move(function), std::move(done)});
+}
+
 namespace {
 
 using SharedGraph = std::shared_ptr<Graph>;

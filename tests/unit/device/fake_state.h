@@ -24,12 +24,10 @@ using Action = std::function<bool()>;
 
 // What was captured, and what its end calls: that of the graph, and of what was made from it and runs.
 struct Graph {
-  Graph() = default;
+  Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
-  ~Graph() {
-    for (const auto& function : at_end) function();
-  }
+  ~Graph();
   std::vector<std::function<Action()>> actions;
   std::vector<std::function<void()>> at_end;
 };
@@ -128,6 +126,9 @@ CUresult enter(const char* name, bool needs_context);
 // Does what can be done in all streams.
 void advance();
 CUcontext context_of(int device);
+// Runs the function on the one thread that a driver may have for all functions of graphs and for their ends. `done` is
+// set afterwards.
+void call_back(std::function<void()> function, std::shared_ptr<std::atomic<bool>> done);
 Stream& stream_of(CUstream handle);
 
 // A function, and the version of CUDA that introduced its signature.

@@ -231,19 +231,23 @@ CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUs
   FAKE_ENTER(true);
   return submit_at_once(stream, [=] { std::memset(reinterpret_cast<void*>(dst), value, bytes); });
 }
-// A host function runs on a thread of its own, and the stream waits for it.
+// A host function runs on a thread of its own, those of graphs on one for all, and the stream waits for it.
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
   FAKE_ENTER(true);
+  const bool of_graph = stream_of(stream).graph != nullptr;
   return submit_made(stream, [=]() -> Action {
     auto done = std::make_shared<std::atomic<bool>>(false);
     auto begun = std::make_shared<bool>(false);
     return [=] {
-      if (!*begun) {
-        *begun = true;
-        std::thread([=] {
-          function(argument);
-          done->store(true);
-        }).detach();
+      if (!std::exchange(*begun, true)) {
+        const auto run = [=] { function(argument); };
+        if (of_graph) call_back(run, done);
+        if (!of_graph) {
+          std::thread([=] {
+            run();
+            done->store(true);
+          }).detach();
+        }
       }
       return done->load();
     };

@@ -174,6 +174,38 @@ TEST(GateTickets, WrapAround) {
   EXPECT_TRUE(Mark::is_past(5, 5));
 }
 
+// Each launch closes the gate again, which the one before has left open.
+TEST_F(WithFakeDriver, AGateInAGraphHoldsEveryLaunch) {
+  open_devices_of_fake();
+  StreamHandle* const stream = device_->make_stream(false).value();
+  auto* const word = reinterpret_cast<uint32_t*>(device_->allocate_pinned(sizeof(uint32_t)).value());
+  GraphGate gate(*device_, word);
+  struct Arrivals {
+    GraphGate& gate;
+    std::atomic<int> count{0};
+  } arrivals{gate};
+  const auto arrived = [](void* argument) {
+    auto* const all = static_cast<Arrivals*>(argument);
+    EXPECT_TRUE(all->gate.close());
+    ++all->count;
+  };
+  ASSERT_TRUE(device_->begin_capture(stream).ok());
+  ASSERT_TRUE(gate.capture(stream, arrived, &arrivals).ok());
+  GraphHandle* const graph = device_->end_capture(stream).value();
+  for (int launch = 1; launch < 4; ++launch) {
+    ASSERT_TRUE(device_->launch(graph, stream).ok());
+    while (arrivals.count != launch) ASSERT_FALSE(device_->is_idle(stream).value());
+    EXPECT_FALSE(gate.close()) << "it is closed";
+    for (int look = 0; look < 100; ++look) EXPECT_FALSE(device_->is_idle(stream).value());
+    gate.open();
+    while (!device_->is_idle(stream).value()) {
+    }
+  }
+  ASSERT_TRUE(device_->destroy_graph(graph).ok());
+  ASSERT_TRUE(device_->destroy_stream(stream).ok());
+  ASSERT_TRUE(device_->free_pinned(reinterpret_cast<std::byte*>(word)).ok());
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, Gates, testing::Values(GateWay::kWord, GateWay::kHost), [](const auto& info) {
   return std::string(info.param == GateWay::kWord ? "ByWord" : "ByHost");
 });

@@ -6,8 +6,10 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "base/mutex.h"
+#include "engine/stream/stream_poller.h"
 #include "unit/engine/streams.h"
 
 namespace trestle {
@@ -38,6 +40,7 @@ struct Script {
     const MutexLock lock(mutex);
     broken = true;
   }
+  std::shared_ptr<GraphCalls> captured;
   std::vector<uint32_t> open_gates() {
     const MutexLock lock(mutex);
     return opened;
@@ -60,8 +63,15 @@ class ScriptedStream : public OuterStream {
     if (gate) ticket.gate = ++script_->gates;
     return ticket;
   }
-  Result<bool> is_captured() override { return false; }
-  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<GraphCalls>) override { return kBroken; }
+  Result<std::shared_ptr<CaptureLane>> captured_lane() override { return std::make_shared<CaptureLane>(); }
+  // The place is this script's, too.
+  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane>,
+                                               std::shared_ptr<GraphCalls> calls) override {
+    const MutexLock lock(script_->mutex);
+    if (script_->refuses) return kBroken;
+    script_->captured = std::move(calls);
+    return std::unique_ptr<OuterStream>(new ScriptedStream(script_));
+  }
   Status check() override {
     const MutexLock lock(script_->mutex);
     if (script_->broken) return kBroken;
@@ -158,6 +168,77 @@ TEST_F(OuterStreams, ACallWaitsForTheCallBeforeItAndForTheOuterStream) {
   EXPECT_EQ(posted(), Numbers{}) << "the outer stream has not come to the second one";
   script_->reach(2);
   await_posted(2);
+}
+
+class NoCalls : public GraphCalls {
+ public:
+  bool are_ready() const override { return true; }
+  void arrived(bool) override {}
+  void ended() override {}
+};
+
+TEST_F(OuterStreams, APlaceInAGraphIsAStreamOfItsOwn) {
+  const auto calls = std::make_shared<NoCalls>();
+  const auto lane = stream_->captured_lane().value();
+  const auto launches = stream_->capture(lane, calls);
+  ASSERT_TRUE(launches.ok());
+  EXPECT_EQ(script_->captured, calls);
+  EXPECT_TRUE(stream_->idle());
+  call(1, launches.value());
+  EXPECT_TRUE(stream_->idle()) << "nothing comes onto the stream that was captured";
+  EXPECT_FALSE(launches.value()->idle());
+  script_->reach(1);
+  launches.value()->ask_outer();  // a place in a graph has no marks, so the poller does not look there
+  await_posted(1);
+  arrive(1);
+  EXPECT_EQ(script_->open_gates(), Gates{1});
+  EXPECT_TRUE(launches.value()->idle());
+  script_->refuse(true);
+  EXPECT_EQ(stream_->capture(lane, calls).error().code, kBroken.code);
+}
+
+// Many threads leave errands; each runs after it was left, on one thread, at least once and at most as often.
+class Counting : public Errand {
+ public:
+  void run() override {
+    ++runs;
+    seen = wanted.load();
+  }
+  std::atomic<int> runs{0};
+  std::atomic<int> wanted{0};
+  std::atomic<int> seen{0};
+};
+
+TEST_F(OuterStreams, ErrandsRunAfterTheyWereLeft) {
+  constexpr int kThreads = 4;
+  constexpr int kTimes = 1000;
+  const auto shared = std::make_shared<Counting>();
+  std::vector<std::shared_ptr<Counting>> own;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) own.push_back(std::make_shared<Counting>());
+  for (const auto& mine : own) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kTimes; ++i) {
+        for (Counting* const errand : {mine.get(), shared.get()}) {
+          ++errand->wanted;
+          StreamPoller::process().leave(*errand);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  await([&] { return shared->seen == kThreads * kTimes; });
+  EXPECT_LE(shared->runs, kThreads * kTimes);
+  for (const auto& mine : own) await([&] { return mine->seen == kTimes; });
+}
+
+TEST_F(OuterStreams, AnErrandThatIsLeftStaysAlive) {
+  auto errand = std::make_shared<Counting>();
+  std::weak_ptr<Counting> watched = errand;
+  errand->wanted = 1;
+  StreamPoller::process().leave(*errand);
+  errand.reset();
+  await([&] { return watched.expired(); });
 }
 
 TEST_F(OuterStreams, ARefusedPlaceIsNoPlace) {
