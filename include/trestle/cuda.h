@@ -72,27 +72,20 @@ extern "C" {
  *   this thread may then use the Trestle stream; calls of others are trestleInvalidUsage. A thread without a current
  *   device can wrap neither (trestleInvalidUsage): call cudaSetDevice first.
  * - While the CUDA stream is being captured into a graph, calls on it are captured too: they run at each launch of the
- *   graph, on the data that the buffers have then. See "Graphs" below.
+ *   graph, on the data that the buffers have then. See below.
  * - While calls are under way, functions of CUDA that wait for the whole device (cudaFree, cudaDeviceSynchronize) wait
  *   for them too. A thread that other ranks of the process need for their calls must not be in one of these then.
  *   Creating a communicator with a device is such a function, and so is destroying one.
  *
- * trestleInvalidUsage: this build has no CUDA, or there is no driver. trestleInvalidArgument: the stream belongs to a
- * context that is not a device's primary one. cudaStream must be a living stream: CUDA does not check it. */
-TRESTLE_API trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void* cudaStream);
-
-/* ---- Graphs ---------------------------------------------------------------------------------------------------------
- *
- * Collectives, sends and receives, alone or in a group, may be called on a Trestle stream whose CUDA stream is being
- * captured (cudaStreamBeginCapture). They are checked and planned, and get the memory that they need; no data moves.
- * Each launch of the graph runs them again.
+ * Graphs. Collectives, sends and receives, alone or in a group, may be called on a Trestle stream whose CUDA stream is
+ * being captured (cudaStreamBeginCapture). They are checked and planned, and get the memory that they need; no data
+ * moves. Each launch of the graph runs them again.
  * - All ranks capture the same calls of a communicator in the same order, and launch each captured call equally often. A
  *   capture counts even if its graph is never launched. A captured call meets captured calls only.
  *   Launches of different graphs, and calls that are not captured, may come in any order on each rank, as long as the
  *   devices do not wait for each other in a circle. So calls that need each other should not be on parallel branches of
  *   a graph, which CUDA may run one after the other, but in one group on one stream.
- * - Buffers must stay allocated as long as the graph is launched. A scalar of an operator counts as it was at the
- *   capture.
+ * - Buffers must stay allocated as long as the graph is launched.
  * - Launches of one capture must not overlap, as those of two instances of one graph might: the communicator then
  *   fails with trestleInvalidUsage. Launches of one instance never do.
  * - Failures are those of the communicator (trestleCommGetAsyncError). A launch whose communicator has failed or ended
@@ -106,7 +99,10 @@ TRESTLE_API trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void*
  * - trestleInvalidUsage, and nothing is captured: EventRecord and StreamWaitEvent on such a stream (CUDA's own events
  *   can be captured), requests, a group that also makes, splits or finalizes communicators, a driver whose streams
  *   cannot wait for words in memory. After another error of a captured call, end the capture and drop the graph.
- */
+ *
+ * trestleInvalidUsage: this build has no CUDA, or there is no driver. trestleInvalidArgument: the stream belongs to a
+ * context that is not a device's primary one. cudaStream must be a living stream: CUDA does not check it. */
+TRESTLE_API trestleResult_t trestleStreamWrapCuda(trestleStream_t* stream, void* cudaStream);
 
 /* ---- Devices of communicators ------------------------------------------------------------------------------------ */
 
