@@ -85,19 +85,20 @@ extern "C" {
  *   Launches of different graphs, and calls that are not captured, may come in any order on each rank, as long as the
  *   devices do not wait for each other in a circle. So calls that need each other should not be on parallel branches of
  *   a graph, which CUDA may run one after the other, but in one group on one stream.
- * - Buffers must stay allocated as long as the graph is launched.
+ * - Buffers must stay allocated as long as the graph is launched. So must scalars with trestleScalarDevice, and what
+ *   user-defined functions need: each launch reads them and calls these, also after RedOpDestroy.
  * - Launches of one capture must not overlap, as those of two instances of one graph might: the communicator then
  *   fails with trestleInvalidUsage. Launches of one instance never do.
  * - Failures are those of the communicator (trestleCommGetAsyncError). A launch whose communicator has failed or ended
- *   goes on without its calls; the log says so once. So synchronize the CUDA stream before CommFinalize or CommDestroy,
+ *   goes on without its calls; the log says so once for each capture. So synchronize the CUDA stream before CommFinalize or CommDestroy,
  *   which know nothing of launches to which the device has not come. The same holds for the functions that synchronize
  *   or query a communicator or a Trestle stream.
  * - The calls' memory is free for other calls of the communicator when the graph and what was instantiated from it has
  *   been destroyed. Captured calls on one stream follow each other, and share it.
  * - With TRESTLE_PROGRESS_THREAD=0 a launch goes on only while a thread of the program waits in the library.
  * - CUDA allows no host functions in bodies of conditional nodes, and so none of these calls.
- * - trestleInvalidUsage, and nothing is captured: EventRecord and StreamWaitEvent on such a stream (CUDA's own events
- *   can be captured), requests, a group that also makes, splits or finalizes communicators, a driver whose streams
+ * - trestleInvalidUsage, and nothing is captured: EventRecord, and StreamWaitEvent for an event that was recorded, on
+ *   such a stream (CUDA's own events can be captured), requests, a group that also makes, splits or finalizes communicators, a driver whose streams
  *   cannot wait for words in memory. After another error of a captured call, end the capture and drop the graph.
  *
  * trestleInvalidUsage: this build has no CUDA, or there is no driver. trestleInvalidArgument: the stream belongs to a

@@ -56,12 +56,12 @@ typedef int (*trestleReduceFunction_t)(void* dst, const void* const* sources, in
  * neighbours in order. Another algorithm that is requested by name is trestleInvalidArgument, with the names of the
  * allowed ones. With one rank the function is not called.
  *
- * `context` must stay valid until RedOpDestroy and until all calls that use the operator are complete and their
- * persistent requests are freed. */
+ * `context` must stay valid until RedOpDestroy and until all calls that use the operator are complete, their persistent
+ * requests are freed, and CUDA graphs with such calls are destroyed. */
 TRESTLE_API trestleResult_t trestleRedOpCreate(trestleRedOp_t* op, trestleReduceFunction_t function, void* context,
                                                int commutative, trestleComm_t comm);
-/* Ends the operator for new calls. Calls that were made before, and persistent requests, keep it: this may be called
- * while they run. trestleInvalidArgument: a built-in operator, another communicator's, or one that was destroyed
+/* Ends the operator for new calls. Calls that were made before, persistent requests and graphs keep it: this may be
+ * called while they run. trestleInvalidArgument: a built-in operator, another communicator's, or one that was destroyed
  * already. */
 TRESTLE_API trestleResult_t trestleRedOpDestroy(trestleRedOp_t op, trestleComm_t comm);
 

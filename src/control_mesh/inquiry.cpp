@@ -311,6 +311,9 @@ std::string Inquiry::not_called(const Answer& answer, const std::string& call, c
                               : latest + numbered(message ? "message" : "operation", answer.calls - 1);
   }
   fact += busy;
+  const bool in_operation = answer.in && answer.in->kind == CallKind::kOperation && !answer.other_comm;
+  if (about.kind == CallKind::kOperation && in_operation && ((answer.in->number ^ about.number) & kCaptured) != 0)
+    fact += "; calls that were captured into a graph meet captured calls only";
   if (answer.failure.empty()) return asked_name_ + fact;
   const std::string cause = answer.failure.substr(0, answer.failure.find(';'));
   const auto known = in_numbers_of(names_, names_[static_cast<size_t>(rank_)], cause);

@@ -6,6 +6,10 @@
 
 namespace trestle {
 
+CaptureBook::CaptureBook(Communicator& communicator)
+    : name_(communicator.membership().own_name() + " of communicator " + communicator.membership().name()),
+      communicator_(&communicator) {}
+
 uint64_t CaptureBook::add(CapturedCall call) {
   const MutexLock lock(mutex_);
   calls_.emplace(next_, std::move(call));
@@ -34,9 +38,15 @@ void CaptureBook::committed() {
   if (communicator_ != nullptr) communicator_->calls().committed();
 }
 
-void CaptureBook::fail(const Error& error) {
+void CaptureBook::fail(uint64_t id, uint64_t replay, const Error& error) {
   const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->engine().fail(error);
+  const auto found = calls_.find(id);
+  if (found == calls_.end() || communicator_ == nullptr) return;
+  const CapturedCall& captured = found->second;
+  const char* const kind = captured.call.request.peer < 0 ? "operation" : "message";
+  const std::string call = numbered(kind, replay_number(captured.number, replay));
+  communicator_->engine().fail(
+      {error.code, name_ + ": " + error.message + "; " + call + " (" + to_string(*captured.prepared.prepared) + ")"});
 }
 
 void CaptureBook::fail_without_memory() {
@@ -46,9 +56,9 @@ void CaptureBook::fail_without_memory() {
 
 std::string CaptureBook::why_closed() {
   const MutexLock lock(mutex_);
-  if (communicator_ == nullptr) return "the communicator has ended";
+  if (communicator_ == nullptr) return name_ + ": the communicator has ended";
   const Status open = communicator_->check_open();
-  return open.ok() ? "" : open.error().message;
+  return open.ok() ? "" : name_ + ": " + open.error().message;
 }
 
 void CaptureBook::close() {

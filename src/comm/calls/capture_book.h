@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -29,7 +30,7 @@ struct CapturedCall {
 
 class CaptureBook {
  public:
-  explicit CaptureBook(Communicator& communicator) : communicator_(&communicator) {}
+  explicit CaptureBook(Communicator& communicator);
   CaptureBook(const CaptureBook&) = delete;
   CaptureBook& operator=(const CaptureBook&) = delete;
 
@@ -40,9 +41,10 @@ class CaptureBook {
   // Makes the call once more; the operation is for the stream of the launch. nullptr: the communicator takes no calls.
   Operation* commit(uint64_t id, uint64_t replay, Stream& stream);
   void committed();  // to be called after the operations were put on streams
-  void fail(const Error& error);
+  // The call's communicator fails, with a sentence that begins with its rank and names the call.
+  void fail(uint64_t id, uint64_t replay, const Error& error);
   void fail_without_memory();
-  // "" : it takes calls; else why not.
+  // "" : it takes calls; else why not, with the name of the rank.
   std::string why_closed();
 
   // The communicator makes no more of these calls. Then, when the operations have ended, it lets go of their memory.
@@ -50,6 +52,7 @@ class CaptureBook {
   void clear();
 
  private:
+  const std::string name_;  // of the rank and its communicator
   Mutex mutex_;
   Communicator* communicator_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: closed
   std::map<uint64_t, CapturedCall> calls_ TRESTLE_GUARDED_BY(mutex_);

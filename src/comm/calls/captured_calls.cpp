@@ -101,7 +101,7 @@ void CapturedCalls::run_launch() {
     const Error error{Code::kInvalidUsage,
                       "a CUDA graph was launched while another launch of the same captured calls was under way: two "
                       "instances of one graph must not run at the same time"};
-    for (const Entry& entry : entries_) entry.book->fail(error);
+    for (const Entry& entry : entries_) entry.book->fail(entry.id, replays_, error);
   }
   make_calls(replays_++);
 }

@@ -419,6 +419,26 @@ TEST(CudaGraphs, ALaunchThatIsLateNamesItsReplay) {
   with_words(body, {{"TRESTLE_TIMEOUT", std::to_string(ranks::patient_ms(1, 300)) + "ms"}});
 }
 
+// One rank has captured the call, the other one makes it at once.
+TEST(CudaGraphs, CapturedCallsDoNotMeetOthersAndTheErrorSaysSo) {
+  const auto body = [](Gpu& gpu) {
+    const auto comms = communicators({0, 0});
+    Rank rank(gpu, comms[0], 1000);
+    rank.capture(gpu);
+    rank.launch(gpu, 1);
+    float* const other = gpu.pinned(1000, 1);
+    ASSERT_TRUE(succeeded(all_reduce(other, 1000, comms[1], nullptr)));
+    gpu.await_idle(rank.cuda);
+    ranks::wait_until([&] { return trestleCommSynchronize(comms[1]) != trestleSuccess; });
+    const std::string text = std::string(trestleGetLastError(comms[0])) + trestleGetLastError(comms[1]);
+    EXPECT_NE(text.find("meet captured calls only"), std::string::npos) << text;
+    for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommAbort(comm)));
+    ASSERT_TRUE(gpu.device().destroy_graph(rank.graph).ok());
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(rank.stream)));
+  };
+  with_words(body, {{"TRESTLE_TIMEOUT", "300ms"}});
+}
+
 TEST(CudaGraphs, CapturesThatDifferAreFound) {
   with_words([](Gpu& gpu) {
     const auto comms = communicators({0, 0});
@@ -450,6 +470,8 @@ TEST(CudaGraphs, LaunchesThatOverlapAreRefused) {
     EXPECT_EQ(failure, trestleInvalidUsage);
     const std::string text = trestleGetLastError(comms[0]);
     EXPECT_NE(text.find("another launch of the same captured call"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 0 ("), std::string::npos) << text;
+    EXPECT_NE(text.find("of captured operation 0 (allreduce"), std::string::npos) << text;
     for (trestleComm_t comm : comms) ASSERT_TRUE(succeeded(trestleCommAbort(comm)));
     end(gpu, ranks);
   });

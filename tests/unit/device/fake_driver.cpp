@@ -35,30 +35,30 @@ CUcontext context_of(int device) {
 namespace {
 
 bool is_slow(const std::string& name) {
-  static const std::set<std::string> slow = {"cuMemAlloc",
-                                             "cuMemFree",
-                                             "cuMemHostAlloc",
-                                             "cuMemFreeHost",
-                                             "cuMemHostRegister",
-                                             "cuMemHostUnregister",
-                                             "cuIpcGetMemHandle",
-                                             "cuIpcOpenMemHandle",
-                                             "cuIpcCloseMemHandle",
-                                             "cuIpcGetEventHandle",
-                                             "cuIpcOpenEventHandle",
-                                             "cuCtxEnablePeerAccess",
-                                             "cuModuleLoadData",
-                                             "cuModuleUnload",
-                                             "cuModuleGetFunction",
-                                             "cuFuncLoad",
-                                             "cuStreamCreateWithPriority",
-                                             "cuStreamDestroy",
-                                             "cuStreamSynchronize",
-                                             "cuEventCreate",
-                                             "cuEventDestroy",
-                                             "cuLaunchHostFunc",
-                                             "cuDevicePrimaryCtxRetain",
-                                             "cuDevicePrimaryCtxRelease"};
+  static const auto& slow = *new std::set<std::string>{"cuMemAlloc",
+                                                       "cuMemFree",
+                                                       "cuMemHostAlloc",
+                                                       "cuMemFreeHost",
+                                                       "cuMemHostRegister",
+                                                       "cuMemHostUnregister",
+                                                       "cuIpcGetMemHandle",
+                                                       "cuIpcOpenMemHandle",
+                                                       "cuIpcCloseMemHandle",
+                                                       "cuIpcGetEventHandle",
+                                                       "cuIpcOpenEventHandle",
+                                                       "cuCtxEnablePeerAccess",
+                                                       "cuModuleLoadData",
+                                                       "cuModuleUnload",
+                                                       "cuModuleGetFunction",
+                                                       "cuFuncLoad",
+                                                       "cuStreamCreateWithPriority",
+                                                       "cuStreamDestroy",
+                                                       "cuStreamSynchronize",
+                                                       "cuEventCreate",
+                                                       "cuEventDestroy",
+                                                       "cuLaunchHostFunc",
+                                                       "cuDevicePrimaryCtxRetain",
+                                                       "cuDevicePrimaryCtxRelease"};
   return slow.count(name) != 0;
 }
 
@@ -72,8 +72,8 @@ bool anything_waits() {
 
 // Calls that end the captures of all threads, unless the calling thread's mode is relaxed.
 bool ends_captures(const std::string& name) {
-  static const std::set<std::string> unsafe = {"cuMemAlloc",    "cuMemFree",    "cuMemHostAlloc",
-                                               "cuMemFreeHost", "cuEventQuery", "cuStreamQuery"};
+  static const auto& unsafe = *new std::set<std::string>{"cuMemAlloc",    "cuMemFree",    "cuMemHostAlloc",
+                                                         "cuMemFreeHost", "cuEventQuery", "cuStreamQuery"};
   return capture_mode() != CU_STREAM_CAPTURE_MODE_RELAXED && unsafe.count(name) != 0 &&
          std::ranges::any_of(state().streams, [](const Stream* stream) { return stream->capturing; });
 }

@@ -9,6 +9,8 @@
 namespace trestle::fake {
 
 Graph::Graph() {
+  static cuuint64_t made = 0;
+  id = ++made;
   ++state().objects.graphs;
 }
 
@@ -85,7 +87,7 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
   FAKE_ENTER(true);
   Stream& captured = stream_of(stream);
   *status = captured.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  *id = 1;
+  *id = captured.graph == nullptr ? 1 : captured.graph->id;
   *graph = reinterpret_cast<CUgraph>(&captured.graph);
   return CUDA_SUCCESS;
 }

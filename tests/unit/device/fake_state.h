@@ -28,6 +28,7 @@ struct Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   ~Graph();
+  cuuint64_t id = 0;
   std::vector<std::function<Action()>> actions;
   std::vector<std::function<void()>> at_end;
 };
