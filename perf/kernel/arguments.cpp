@@ -37,6 +37,7 @@ constexpr Useless kUseless[] = {
     {[](const Options& o) { return o.average != 1; }, "-a (time over ranks) does nothing here: there are no ranks"},
     {[](const Options& o) { return o.local_register != 0; },
      "-R (mapped memory) does nothing here: there are no ranks"},
+    {[](const Options& o) { return o.graph_launches != 0; }, "-G (CUDA graphs) does nothing on host memory"},
     {[](const Options& o) { return o.null_stream; }, "-y (streams) does nothing here: a kernel's call ends with it"},
     {[](const Options& o) { return o.blocking != 0; }, "-z (waiting) does nothing here: a kernel's call ends with it"},
     {[](const Options& o) { return o.timeout_s != 0; }, "-T (deadline) does nothing here: kernels do not wait"},

@@ -321,6 +321,41 @@ TEST(NcclDevices, MemAllocGivesMemoryOfTheThreadsDevice) {
   });
 }
 
+// Also calls of a group, and a stream that the library sees for the first time.
+TEST(NcclDevices, CapturedCallsRunAtEveryLaunchOfTheirGraph) {
+  ranks::isolated([] {
+    Gpu gpu;
+    const auto comms = communicators({0, 0});
+    StreamHandle* const streams[] = {gpu.make_stream(0), gpu.make_stream(0)};
+    float* const buffers[] = {memory_of(gpu, 0, 1), memory_of(gpu, 0, 1)};
+    float* const given = gpu.pinned(kCount, 0);
+    float* const results[] = {gpu.pinned(kCount, 0), gpu.pinned(kCount, 0)};
+    for (int r = 0; r < 2; ++r) {
+      ASSERT_TRUE(gpu.device().begin_capture(streams[r]).ok());
+      gpu.copy(buffers[r], given, kCount, streams[r]);
+    }
+    ASSERT_TRUE(succeeded(ncclGroupStart()));
+    for (int r = 0; r < 2; ++r) EXPECT_TRUE(succeeded(sum(buffers[r], comms[r], nccl_stream(streams[r]))));
+    ASSERT_TRUE(succeeded(ncclGroupEnd()));
+    trestle::GraphHandle* graphs[2];
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_TRUE(succeeded(sum(buffers[r], comms[r], nccl_stream(streams[r])))) << "a second call, without a group";
+      gpu.copy(results[r], buffers[r], kCount, streams[r]);
+      graphs[r] = gpu.device().end_capture(streams[r]).value();
+    }
+    for (float round = 1; round < 5; ++round) {
+      std::fill_n(given, kCount, round);
+      for (int r = 0; r < 2; ++r) ASSERT_TRUE(gpu.device().launch(graphs[r], streams[r]).ok());
+      for (int r = 0; r < 2; ++r) {
+        gpu.await_idle(streams[r]);
+        EXPECT_EQ(results[r][kCount - 1], 4 * round);
+      }
+    }
+    for (trestle::GraphHandle* const graph : graphs) ASSERT_TRUE(gpu.device().destroy_graph(graph).ok());
+    destroy(comms);
+  });
+}
+
 // ---- what goes wrong
 
 TEST(NcclDevices, StreamsAndMemoryOfAnotherDeviceAreRefused) {
@@ -335,9 +370,6 @@ TEST(NcclDevices, StreamsAndMemoryOfAnotherDeviceAreRefused) {
     EXPECT_TRUE(refused(sum(elsewhere, comms[0], nccl_stream(here)), ncclInvalidArgument, {"device 1"}));
     auto* const foreign = static_cast<StreamHandle*>(driver().foreign_stream());
     EXPECT_TRUE(refused(sum(buffer, comms[0], nccl_stream(foreign)), ncclInvalidArgument, {"AllReduce", "primary"}));
-    driver().capture(here, true);
-    EXPECT_TRUE(refused(sum(buffer, comms[0], nccl_stream(here)), ncclInvalidUsage, {"captured"}));
-    driver().capture(here, false);
     ASSERT_TRUE(succeeded(ncclGroupStart()));
     EXPECT_TRUE(succeeded(sum(buffer, comms[0], nccl_stream(here))));
     EXPECT_NE(sum(buffer, comms[0], nccl_stream(foreign)), ncclSuccess);
@@ -357,7 +389,7 @@ TEST(NcclDevices, AnAbortLetsTheStreamGoOn) {
       StreamHandle* const stream = gpu.make_stream(0);
       float* const buffer = memory_of(gpu, 0, 1);
       float* const from = gpu.pinned(1, 7);
-      float* const behind = gpu.pinned(1, 0);
+      float* const behind = gpu.pinned(kCount, 0);
       ASSERT_TRUE(succeeded(sum(buffer, comms[0], nccl_stream(stream))));
       gpu.copy(behind, from, 1, stream);
       ncclResult_t state = ncclInternalError;
