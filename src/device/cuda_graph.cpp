@@ -47,9 +47,11 @@ Result<GraphHandle*> CudaDevice::end_capture(StreamHandle* stream) {
   TRY(DRIVER_CALL(cuStreamEndCapture, raw(stream), &graph));
   CUgraphExec made = nullptr;
   const Status instantiated = DRIVER_CALL(cuGraphInstantiateWithFlags, &made, graph, 0ull);
-  TRY(DRIVER_CALL(cuGraphDestroy, graph));
+  const Status destroyed = DRIVER_CALL(cuGraphDestroy, graph);
   TRY(instantiated);
-  return reinterpret_cast<GraphHandle*>(made);
+  if (destroyed.ok()) return reinterpret_cast<GraphHandle*>(made);
+  TRY(DRIVER_CALL(cuGraphExecDestroy, made));
+  return destroyed.error();
 }
 
 Status CudaDevice::launch(GraphHandle* graph, StreamHandle* stream) {

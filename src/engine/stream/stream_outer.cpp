@@ -13,7 +13,8 @@ Result<std::shared_ptr<Stream>> Stream::on(std::unique_ptr<OuterStream> outer) {
 // The poller need not look at the stream of a place: it never waits for a mark.
 Result<std::shared_ptr<Stream>> Stream::capture(std::shared_ptr<CaptureLane> lane, std::shared_ptr<GraphCalls> calls) {
   const MutexLock in_order(entry_mutex_);
-  return std::shared_ptr<Stream>(new Stream(TRY(outer_->capture(std::move(lane), std::move(calls)))));
+  std::unique_ptr<OuterStream> place = TRY(outer_->capture(std::move(lane), std::move(calls)));
+  return std::shared_ptr<Stream>(new Stream(std::move(place)));
 }
 
 // A stream that is dropped with calls on it, because the process ends, must not hold the outer stream for ever. The

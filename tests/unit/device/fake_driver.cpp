@@ -284,6 +284,9 @@ class Steering : public FakeDriver {
       if (!stream->legacy) delete stream;
     }
     s.streams.clear();
+    for (auto* const graph : s.graphs) delete graph;
+    s.graphs.clear();
+    s.user_objects.clear();
     s.writes.clear();
     for (Event* const event : s.events) delete event;
     s.events.clear();

@@ -66,6 +66,18 @@ namespace {
 
 using SharedGraph = std::shared_ptr<Graph>;
 
+template <class Handle>
+Handle handle_of(SharedGraph graph) {
+  return reinterpret_cast<Handle>(*state().graphs.insert(new SharedGraph(std::move(graph))).first);
+}
+
+template <class Handle>
+void give_back(Handle handle) {
+  auto* const graph = reinterpret_cast<SharedGraph*>(handle);
+  if (state().graphs.erase(graph) == 0) return misused("a graph is destroyed that is not there");
+  delete graph;
+}
+
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   FAKE_ENTER(true);
   Stream& captured = stream_of(stream);
@@ -79,7 +91,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   Stream& captured = stream_of(stream);
   if (!captured.capturing) return CUDA_ERROR_ILLEGAL_STATE;
   captured.capturing = false;
-  *graph = reinterpret_cast<CUgraph>(new SharedGraph(std::move(captured.graph)));
+  *graph = handle_of<CUgraph>(std::move(captured.graph));
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
@@ -112,7 +124,7 @@ CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned, u
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long) {
   FAKE_ENTER(true);
-  *made = reinterpret_cast<CUgraphExec>(new SharedGraph(*reinterpret_cast<SharedGraph*>(graph)));
+  *made = handle_of<CUgraphExec>(*reinterpret_cast<SharedGraph*>(graph));
   return CUDA_SUCCESS;
 }
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
@@ -126,12 +138,12 @@ CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
 }
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
   FAKE_ENTER(true);
-  delete reinterpret_cast<SharedGraph*>(graph);
+  give_back(graph);
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph graph) {
   FAKE_ENTER(true);
-  delete reinterpret_cast<SharedGraph*>(graph);
+  give_back(graph);
   return CUDA_SUCCESS;
 }
 

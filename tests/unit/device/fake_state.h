@@ -106,6 +106,7 @@ struct State {
   std::set<Event*> events;
   std::multiset<uintptr_t> writes;                             // of words that streams will write
   std::map<CUuserObject, std::function<void()>> user_objects;  // that no graph has yet
+  std::set<std::shared_ptr<Graph>*> graphs;                    // behind the handles that were given out
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Kernel>> kernels;
   Stream capturing;
