@@ -105,8 +105,8 @@ bool StreamPoller::run_errands() {
   while (first != nullptr) {
     const std::shared_ptr<Errand> errand = std::move(first->self_);
     first = first->next_;
-    errand->is_left_.exchange(false,
-                              std::memory_order_acq_rel);  // acquires what a leave() that changed nothing has seen
+    // Acquires the changes before a leave() that found the errand left already.
+    errand->is_left_.exchange(false, std::memory_order_acq_rel);
     errand->run();
   }
   return true;
