@@ -126,10 +126,12 @@ void ProgressThread::work_started() {
   ring_if_needed(callers_do_not_wait);
 }
 
-// A deep sleeper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not wait.
+// A deep sleeper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not wait. Who
+// finds it asleep takes the mark away: until it wakes, which takes microseconds, nobody else needs to ring. It looks at
+// all that was started by then before it sleeps again.
 void ProgressThread::ring_if_needed(bool callers_do_not_wait) {
-  const auto& asleep = callers_do_not_wait ? asleep_ : deep_asleep_;
-  if (asleep.load(std::memory_order_seq_cst)) ring();
+  auto& asleep = callers_do_not_wait ? asleep_ : deep_asleep_;
+  if (asleep.load(std::memory_order_seq_cst) && asleep.exchange(false, std::memory_order_seq_cst)) ring();
 }
 
 void ProgressThread::waited_for(const Engine& engine) {
