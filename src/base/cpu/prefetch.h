@@ -5,13 +5,13 @@
 
 namespace trestle {
 
-// All cache lines of the object.
-template <class T>
-void prefetch(const T& object) {
+// All cache lines of [begin, end). A processor keeps track of about ten lines that are on their way: what is accessed
+// behind more of them waits for the first ones.
+inline void prefetch(const void* begin, const void* end) {
   constexpr size_t kLine = 64;
-  const char* const begin = reinterpret_cast<const char*>(&object);
-  for (size_t at = 0; at < sizeof(T); at += kLine) __builtin_prefetch(begin + at, 1);
-  __builtin_prefetch(begin + sizeof(T) - 1, 1);  // the object may begin in the midst of a line
+  const char* const last = static_cast<const char*>(end) - 1;
+  for (const char* at = static_cast<const char*>(begin); at < last; at += kLine) __builtin_prefetch(at, 1);
+  __builtin_prefetch(last, 1);  // the range may begin in the midst of a line
 }
 
 }  // namespace trestle

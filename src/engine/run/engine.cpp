@@ -107,7 +107,7 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
     idle->second.pop_back();
     // Where calls come in a row, the next call takes the operation behind this one. Data of megabytes may have pushed
     // that one out of the caches.
-    if (!idle->second.empty()) prefetch(*idle->second.back());
+    if (!idle->second.empty()) idle->second.back()->prefetch_for_issue();
   }
   // Room in the inbox is made now: here a lack of memory is still an error of the call, in activate() it could not be.
   {
@@ -128,7 +128,7 @@ void Engine::give_back(Operation* operation) {
   std::unique_ptr<Operation> owner = std::exchange(lent_[at], std::move(lent_.back()));
   lent_.pop_back();
   if (at < lent_.size()) lent_[at]->lent_at = at;
-  operation->express.reset();
+  operation->express().reset();
   operation->stream = nullptr;
   operation->item = nullptr;
   // Without the memory to keep it for reuse, it goes.
@@ -306,7 +306,7 @@ void Engine::announce(const Operation& operation) {
 
 // A peer has published the part of another call where its part of this one should be.
 Error Engine::call_mismatch(const Operation& operation) {
-  const ExpressCall& call = *operation.express;
+  const ExpressCall& call = *operation.express();
   const Express::Other other = express_->run_by_dissenter(call);
   return agreement_.found({agreement_.name(call.dissenter), other.number, other.check},
                           {agreement_.name(config_.rank), operation.number(), operation.prepared().check});
@@ -315,7 +315,7 @@ Error Engine::call_mismatch(const Operation& operation) {
 // A rank that left has published everything before this rank heard of its leaving. A part that is not on the board
 // now will never be.
 Result<bool> Engine::look_for_leavers(Operation& operation) {
-  ExpressCall& call = *operation.express;
+  ExpressCall& call = *operation.express();
   if (express_->poll(call)) {
     operation.finish_express();
     return true;
@@ -348,9 +348,9 @@ Status Engine::tell_awaited(int64_t now_ns) {
 }
 
 Result<bool> Engine::advance(Operation& operation) {
-  if (!operation.express) return operation.advance(router(operation));
-  if (!express_->poll(*operation.express)) {
-    if (operation.express->dissenter >= 0) return call_mismatch(operation);
+  if (!operation.express()) return operation.advance(router(operation));
+  if (!express_->poll(*operation.express())) {
+    if (operation.express()->dissenter >= 0) return call_mismatch(operation);
     if (somebody_left_.load(std::memory_order_acquire)) [[unlikely]]
       return look_for_leavers(operation);
     return false;

@@ -31,12 +31,12 @@ bool Engine::prepare_express_sleep() {
   int awaiting = 0;
   int32_t awaited = Bells::kAnything;
   for (const Operation* operation : active_) {
-    if (operation->express) awaited = ++awaiting == 1 ? express_->awaited(*operation->express) : Bells::kAnything;
+    if (operation->express()) awaited = ++awaiting == 1 ? express_->awaited(*operation->express()) : Bells::kAnything;
   }
   if (awaiting == 0) return true;
   express_->prepare_sleep(awaited);
   return std::none_of(active_.begin(), active_.end(), [this](const Operation* operation) {
-    return operation->express && express_->can_go_on(*operation->express);
+    return operation->express() && express_->can_go_on(*operation->express());
   });
 }
 

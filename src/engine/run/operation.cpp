@@ -31,7 +31,7 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Prepared> prepared)
 
 void Operation::bind(const Region& send, const Region& recv, uint64_t number, int64_t timeout_ns,
                      OperationClaims claims) {
-  buffer(BufferId::kSend) = unscaled_ = send;
+  buffer(BufferId::kSend) = send;
   buffer(BufferId::kRecv) = recv;
   number_ = number;
   timeout_ns_ = timeout_ns;
@@ -50,6 +50,7 @@ void Operation::activate(int64_t now_ns) {
   deadline_ns_ = timeout_ns_ > 0 ? now_ns + timeout_ns_ : 0;
   buffer(BufferId::kStaging) = {};
   if (prepared_->scaled != Prepared::Scaled::kNo) {
+    unscaled_ = buffer(BufferId::kSend);
     if (prepared_->scaled == Prepared::Scaled::kIntoRecv) buffer(BufferId::kSend) = buffer(BufferId::kRecv);
     std::memcpy(scalar_.data(), prepared_->custom->scalar(), size_of(prepared_->type));
   }
@@ -166,7 +167,7 @@ Result<bool> Operation::advance(Router router) {
 }
 
 Status Operation::tell_awaited(int64_t now_ns, Router router) {
-  if (now_ns < tell_ns_ || express || in_flight_.empty() || is_point_to_point(prepared_->collective)) return {};
+  if (now_ns < tell_ns_ || express_ || in_flight_.empty() || is_point_to_point(prepared_->collective)) return {};
   tell_ns_ = now_ns + kTellAfterNs;
   const int32_t rank = awaited_rank();
   if (rank < 0 || rank == told_) return {};
@@ -185,7 +186,7 @@ OperationKey Operation::key() const {
 }
 
 int32_t Operation::awaited_rank() const {
-  if (express) return engine_.express()->awaited_rank(*express);
+  if (express_) return engine_.express()->awaited_rank(*express_);
   return in_flight_.empty() ? -1 : foremost().run->awaited_rank();
 }
 
@@ -206,7 +207,7 @@ std::string Operation::name() const {
 
 std::string Operation::describe() const {
   std::string text = name();
-  if (express) {
+  if (express_) {
     const int32_t rank = awaited_rank();
     return rank < 0 ? text : text + ", awaiting the part of rank " + std::to_string(rank);
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu/prefetch.h"
 #include "base/overdue.h"
 #include "engine/prepare/prepared.h"
 #include "engine/run/phase_run.h"
@@ -42,6 +43,8 @@ class Operation {
 
   // Activation: the phases may start from now on, or as soon as there is staging for them. Allocates nothing.
   void activate(int64_t now_ns);
+  // Fetches the memory that issuing a call with this operation touches.
+  void prefetch_for_issue() const { prefetch(this, &unscaled_); }
   // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event. Only in host
   // memory.
   bool awaits_staging() const { return awaits_staging_; }
@@ -56,9 +59,12 @@ class Operation {
   Status tell_awaited(int64_t now_ns, Router router);
   // Runs the operation over the express board instead of in phases.
   void make_express(const ExpressCall& call) {
-    express = call;
+    express_ = call;
     phases_left_ = 1;
   }
+  // Empty: it runs in phases. Under the progress lock.
+  std::optional<ExpressCall>& express() { return express_; }
+  const std::optional<ExpressCall>& express() const { return express_; }
   void finish_express() { phases_left_ = 0; }
   // The operation failed: none of its phases is in flight any more.
   void abandon();
@@ -87,7 +93,6 @@ class Operation {
   StreamItem* item = nullptr;
   // Its place among the engine's lent operations. Used by the engine only, under the mutex of its pool.
   size_t lent_at = SIZE_MAX;
-  std::optional<ExpressCall> express;
 
  private:
   struct InFlight {
@@ -107,19 +112,22 @@ class Operation {
   Engine& engine_;
   std::shared_ptr<const Prepared> prepared_;
   Buffers buffers_{};
-  Region unscaled_;                    // the original send buffer of a pre-multiplied sum
-  std::array<std::byte, 8> scalar_{};  // its scalar, as it was when the operation started
-  Staging staging_;                    // while it is active, in host memory
-  bool awaits_staging_ = false;
   OperationClaims claims_;    // while it is bound
   FreeBounces free_bounces_;  // of claims_
   uint64_t number_ = 0;
   int64_t timeout_ns_ = 0;
   int64_t deadline_ns_ = 0;
+  uint32_t phases_ = 0;  // of all chunks
+  uint32_t phases_left_ = 0;
+  // Issuing a call touches nothing from here on (prefetch_for_issue).
+  Region unscaled_;                    // the original send buffer of a pre-multiplied sum
+  std::array<std::byte, 8> scalar_{};  // its scalar, as it was when the operation started
+  Staging staging_;                    // while it is active, in host memory
+  bool awaits_staging_ = false;
+  std::optional<ExpressCall> express_;
   // [chunk * stages + stage], built at first use. In one array, so that making an operation takes as many allocations
   // for one chunk as for a thousand.
   std::vector<std::unique_ptr<PhaseRun>> runs_;
-  uint32_t phases_ = 0;                    // of all chunks
   std::vector<uint32_t> next_stage_;       // by chunk: number of stages that are done
   std::vector<uint32_t> position_;         // by order: phases started
   std::vector<uint32_t> in_flight_count_;  // by order
@@ -127,7 +135,6 @@ class Operation {
   // By phase number, in simulations without data: whether messages of the phase completed since it was last advanced.
   // In one array, so that a rank with many phases in flight quickly finds the few that can go on.
   std::unique_ptr<bool[]> touched_;
-  uint32_t phases_left_ = 0;
   int64_t tell_ns_ = 0;  // when tell_awaited() may send next
   int32_t told_ = -1;    // the rank that the last notice went to
   SendRequest notice_;

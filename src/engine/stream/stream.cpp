@@ -179,7 +179,7 @@ void Stream::push(F&& fill) {
     if (spare_.empty()) spare_.emplace_back();  // may throw, as the next
     fill(spare_.front());
     items_.splice(items_.end(), spare_, spare_.begin());
-    if (!spare_.empty()) prefetch(spare_.front());  // for the next call
+    if (!spare_.empty()) prefetch(&spare_.front(), &spare_.front() + 1);  // for the next call
     pending_.fetch_add(1, std::memory_order_acq_rel);
     then = pump_locked();
   }
