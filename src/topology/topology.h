@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,14 @@ struct DimensionRail {
   bool operator==(const DimensionRail&) const = default;
 };
 
+// What messages cost whose data does not lie in host memory (topology/device_topology.h).
+struct DataCosts {
+  uint64_t message_ns = 0;     // processor time, at both ends together
+  uint64_t reduce_mbps = 0;    // speed of a reduction, 10^6 bit/s
+  uint64_t segment_bytes = 0;  // most bytes of a message of a long block
+  bool operator==(const DataCosts&) const = default;
+};
+
 struct Dimension {
   int32_t size = 1;
   DimensionKind kind = DimensionKind::kSwitch;
@@ -43,6 +52,8 @@ struct Dimension {
   // It joins hosts. Unless it has a bandwidth, its speed is not known, and in the model the processors that the ranks
   // share limit it instead (share_processors).
   bool unknown_network = false;
+  // Instead of the transport's nominal costs. No file has them.
+  std::optional<DataCosts> data = {};
   bool operator==(const Dimension&) const = default;
 };
 

@@ -22,6 +22,10 @@ RailCost dimension_cost(const Dimension& dimension) {
   RailCost cost = nominal(dimension.transport);
   if (dimension.latency_ns != kNominalLatency) cost.latency_ns = dimension.latency_ns;
   if (dimension.bandwidth_mbps != 0) cost.bandwidth_mbps = dimension.bandwidth_mbps;
+  if (dimension.data) {
+    cost.message_ns = dimension.data->message_ns;
+    cost.reduce_mbps = dimension.data->reduce_mbps;
+  }
   return cost;
 }
 

@@ -127,7 +127,8 @@ StepsModel::StepsModel(const Topology& topology, const StepsOptions& options, co
     rail.cost = rail_cost(topology_, static_cast<uint8_t>(d));
     rail.segments = options_.segments;
     if (options_.rail_segments) {
-      rail.segments.bytes = segment_bytes_at(dimension.bandwidth_mbps, options_.segments.bytes);
+      const uint64_t most = dimension.data ? dimension.data->segment_bytes : options_.segments.bytes;
+      rail.segments.bytes = segment_bytes_at(dimension.bandwidth_mbps, most);
       flat.segments.bytes = std::min(flat.segments.bytes, rail.segments.bytes);
     }
     if (dimension.shared_resource.empty()) continue;
