@@ -51,6 +51,7 @@ class CudaDevice : public Device {
   Result<std::byte*> open(const MemoryTicket& ticket) override;
   Status close(std::byte* opened) override;
   Result<bool> can_reach(const Device& other) override;
+  Result<bool> joined_by_nvlink(const std::string& pci) override;
   Status reach(const Device& other) override;
 
   Result<StreamHandle*> make_stream(bool urgent) override;

@@ -73,6 +73,17 @@ Result<bool> CudaDevice::can_reach(const Device& other) {
   return reaches != 0;
 }
 
+Result<bool> CudaDevice::joined_by_nvlink(const std::string& pci) {
+  CUdevice peer = 0;
+  if (driver_.cuDeviceGetByPCIBusId(&peer, pci.c_str()) != CUDA_SUCCESS || peer == device_) return false;
+  // Between GPUs, NVLink carries atomic operations and PCIe does not.
+  int atomics = 0;
+  TRY(driver_.check(
+      driver_.cuDeviceGetP2PAttribute(&atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, device_, peer),
+      "cuDeviceGetP2PAttribute"));
+  return atomics != 0;
+}
+
 Status CudaDevice::reach(const Device& other) {
   const auto& peer = static_cast<const CudaDevice&>(other);
   if (peer.device_ == device_) return {};

@@ -112,6 +112,9 @@ class Device {
   // can_reach(): whether kernels and copies of this device can use the other one's memory. reach(): lets them.
   virtual Result<bool> can_reach(const Device& other) = 0;
   virtual Status reach(const Device& other) = 0;  // also if it reaches already
+  // Whether NVLinks join it to the device at that PCI address. False for itself, and for one that this process does not
+  // see.
+  virtual Result<bool> joined_by_nvlink(const std::string& pci) = 0;
 
   // ---- Streams
   // A stream that does not wait for the legacy default stream. `urgent`: of the highest priority. Slow.

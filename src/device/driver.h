@@ -25,6 +25,8 @@
   X(cuDeviceGetName, 2000)                             \
   X(cuDeviceGetAttribute, 2000)                        \
   X(cuDeviceGetPCIBusId, 4010)                         \
+  X(cuDeviceGetByPCIBusId, 4010)                       \
+  X(cuDeviceGetP2PAttribute, 8000)                     \
   X(cuDeviceTotalMem, 3020)                            \
   X(cuDevicePrimaryCtxRetain, 7000)                    \
   X(cuDevicePrimaryCtxRelease, 11000)                  \

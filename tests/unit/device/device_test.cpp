@@ -124,6 +124,17 @@ TEST_F(DeviceOfFake, SharesPartsOfAllocations) {
   ASSERT_TRUE(device_->free(memory).ok());
 }
 
+TEST_F(DeviceOfFake, KnowsWhichDevicesNvlinksJoin) {
+  EXPECT_FALSE(device_->joined_by_nvlink(peer_->info().pci).value());
+  fake().set_nvlinks(true);
+  EXPECT_TRUE(device_->joined_by_nvlink(peer_->info().pci).value());
+  EXPECT_TRUE(peer_->joined_by_nvlink(device_->info().pci).value());
+  EXPECT_FALSE(device_->joined_by_nvlink(device_->info().pci).value()) << "itself";
+  EXPECT_FALSE(device_->joined_by_nvlink("0000:00:00.0").value()) << "not seen by this process";
+  fake().fail(1, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_FALSE(device_->joined_by_nvlink(peer_->info().pci).ok());
+}
+
 TEST_F(DeviceOfFake, ReachesPeersIfTheHardwareDoes) {
   EXPECT_TRUE(device_->can_reach(*device_).value());
   EXPECT_TRUE(device_->reach(*device_).ok());

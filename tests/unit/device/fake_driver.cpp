@@ -135,6 +135,7 @@ class Steering : public FakeDriver {
     s.word_waits = true;
     s.word_writes = true;
     s.peer_access = true;
+    s.nvlinks = false;
     s.peer_copies_broken = s.peer_kernels_broken = false;
     s.pools = false;
     s.fail_in = -1;
@@ -172,6 +173,9 @@ class Steering : public FakeDriver {
   }
   void set_peer_access(bool possible) override {
     change([&](State& s) { s.peer_access = possible; });
+  }
+  void set_nvlinks(bool join_devices) override {
+    change([&](State& s) { s.nvlinks = join_devices; });
   }
   void break_peer_access(bool copies, bool kernels) override {
     change([&](State& s) {

@@ -41,6 +41,7 @@ class FakeDriver {
   virtual void set_word_waits(bool supported) = 0;     // and writes
   virtual void set_word_writes(bool supported) = 0;
   virtual void set_peer_access(bool possible) = 0;
+  virtual void set_nvlinks(bool join_devices) = 0;  // false from the beginning
   // The driver's copies, or kernels that copy, deliver other bytes from other devices.
   virtual void break_peer_access(bool copies, bool kernels) = 0;
   // Memory of devices is of a pool, to which peer access does not extend.

@@ -1,8 +1,10 @@
 // Entry points of the fake driver: devices, contexts, memory, modules.
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "kernels/cuda/images.h"
@@ -57,6 +59,20 @@ CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
 CUresult cuDeviceGetPCIBusId(char* name, int bytes, CUdevice device) {
   FAKE_ENTER(false);
   std::snprintf(name, static_cast<size_t>(bytes), "0000:A%d:00.0", device);
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* name) {
+  FAKE_ENTER(false);
+  for (*device = 0; *device < state().devices; ++*device) {
+    std::array<char, 32> own{};
+    std::snprintf(own.data(), own.size(), "0000:a%d:00.0", *device);
+    if (own.data() == std::string_view(name)) return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute which, CUdevice, CUdevice) {
+  FAKE_ENTER(false);
+  *value = which == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED && state().nvlinks ? 1 : 0;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
@@ -371,6 +387,8 @@ const Entry* entry_of_setup(const std::string& name) {
       FAKE_ENTRY(cuDeviceGetPCIBusId, 4010),
       FAKE_ENTRY(cuDeviceTotalMem, 3020),
       FAKE_ENTRY(cuDeviceGetAttribute, 2000),
+      FAKE_ENTRY(cuDeviceGetByPCIBusId, 4010),
+      FAKE_ENTRY(cuDeviceGetP2PAttribute, 8000),
       FAKE_ENTRY(cuDevicePrimaryCtxRetain, 7000),
       FAKE_ENTRY(cuDevicePrimaryCtxRelease, 11000),
       FAKE_ENTRY(cuCtxPushCurrent, 4000),

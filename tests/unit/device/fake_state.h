@@ -83,6 +83,7 @@ struct State {
   bool word_waits = true;
   bool word_writes = true;
   bool peer_access = true;
+  bool nvlinks = false;
   bool peer_copies_broken = false;
   bool peer_kernels_broken = false;
   bool pools = false;
