@@ -59,8 +59,8 @@ void log_first_message(const Membership& membership, const Call& call) {
               static_cast<unsigned long long>(routing.segment_bytes(membership.rank(), peer)));
 }
 
-void log_schedule(const Membership& membership, const PrepareRequest& request, const Schedule& schedule) {
-  const Topology& topology = membership.topology();
+void log_schedule(const Membership& membership, const Topology& topology, const PrepareRequest& request,
+                  const Schedule& schedule) {
   const bool own_policy = request.options && request.options->schedule;
   const std::string& policy = own_policy ? *request.options->schedule : membership.settings().config.schedule;
   log_message(LogLevel::kInfo, "%s: policy %s, predicted %.1f us", summary_of(request).text.c_str(), policy.c_str(),

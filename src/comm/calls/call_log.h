@@ -17,7 +17,8 @@ namespace trestle {
 void log_call(const Membership& membership, const Call& call, const Stream* stream, std::optional<uint64_t> number);
 // The user's first message to a peer, or from it.
 void log_first_message(const Membership& membership, const Call& call);
-// The schedule that was selected.
-void log_schedule(const Membership& membership, const PrepareRequest& request, const Schedule& schedule);
+// The schedule that was selected, and its time on this topology.
+void log_schedule(const Membership& membership, const Topology& topology, const PrepareRequest& request,
+                  const Schedule& schedule);
 
 }  // namespace trestle

@@ -22,6 +22,11 @@ uint32_t segments_in_flight(const void* routing, const std::vector<int32_t>& gro
   return static_cast<const Routing*>(routing)->divides(group) ? kSegmentsOverRails : kSegmentsInFlight;
 }
 
+// A rank without data does not know where the others have theirs.
+MemoryPlace agreed_place(const PrepareRequest& request) {
+  return has_pairwise_blocks(request.collective) ? MemoryPlace::kHost : request.place;
+}
+
 SelectionConfig selection_config(const Config& config) {
   return {config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
           static_cast<uint32_t>(config.phases_in_flight), config.intra};
@@ -45,19 +50,22 @@ Result<ScheduleCache::Entry> CallPlanner::schedule_for(const PrepareRequest& req
   what.rank_order = request.op == kUserInOrder;
   if (request.place == MemoryPlace::kDevice) what.most_sources = kernels::kMostCudaSources;
   what.blocks = known_block_bytes(request);
-  return schedule_for(what, request.options);
+  return schedule_for(what, request.options, agreed_place(request));
 }
 
-Result<ScheduleCache::Entry> CallPlanner::schedule_for(const SelectionRequest& what, const SharedOptions& options) {
-  return schedules_.get(what, options.text(), [&]() -> Result<Schedule> {
-    const Topology& topology = membership_.topology();
+Result<ScheduleCache::Entry> CallPlanner::schedule_for(const SelectionRequest& what, const SharedOptions& options,
+                                                       MemoryPlace place) {
+  const std::string others = options.text() + (place == MemoryPlace::kDevice ? " in device memory" : "");
+  return schedules_.get(what, others, [&]() -> Result<Schedule> {
+    const bool nominal = options && options->deterministic;
+    const Topology topology = membership_.topology_for(place, nominal);
     SelectionConfig selection = selection_config(membership_.settings().config);
     if (!options) return select_schedule(what, topology, selection);
     selection.algo = options->algorithm.value_or(selection.algo);
     selection.policy = options->schedule.value_or(selection.policy);
     if (options->chunks) selection.chunks = static_cast<uint32_t>(*options->chunks);
     TRY(validate(selection, topology));
-    return select_schedule(what, options->deterministic ? membership_.nominal() : topology, selection);
+    return select_schedule(what, topology, selection);
   });
 }
 
@@ -77,8 +85,9 @@ std::shared_ptr<const Prepared> CallPlanner::build_express(const PrepareRequest&
 Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
   const Config& config = membership_.settings().config;
   const bool on_device = call.request.place == MemoryPlace::kDevice;
+  const Topology topology = membership_.topology_for(agreed_place(call.request), false);
   const PrepareContext context{
-      &membership_.topology(),
+      &topology,
       membership_.rank(),
       config.check_plans,
       on_device ? &group_segment_bytes<MemoryPlace::kDevice> : &group_segment_bytes<MemoryPlace::kHost>,
@@ -89,7 +98,7 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
   if (is_express(call)) return build_express(call.request);
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
-  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_schedule(membership_, call.request, *schedule);
+  if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_schedule(membership_, topology, call.request, *schedule);
   auto prepared = TRY(trestle::prepare(call.request, *schedule, context));
   if (prepared->staging_bytes > static_cast<uint64_t>(config.staging_bytes)) {
     LOG(kInfo, kAlloc, "%s takes %llu bytes of staging, more than TRESTLE_STAGING (%lld)", to_string(*prepared).c_str(),
@@ -130,7 +139,7 @@ Result<double> CallPlanner::predict_us(Collective collective, uint64_t count, Da
   const uint64_t elements =
       has_uneven_blocks(collective) ? count * static_cast<uint64_t>(ranks) : vector_elements(call.request, ranks);
   what.bytes = elements * what.element_bytes;
-  const ScheduleCache::Entry schedule = TRY(schedule_for(what, options));
+  const ScheduleCache::Entry schedule = TRY(schedule_for(what, options, MemoryPlace::kHost));
   return static_cast<double>(predict_ns(*schedule, membership_.topology())) / 1000.0;
 }
 

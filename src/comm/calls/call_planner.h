@@ -73,7 +73,9 @@ class CallPlanner {
  private:
   static bool may_be_express(const SharedOptions& options);
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
-  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options);
+  // place: of the data, as all ranks know it.
+  Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options,
+                                            MemoryPlace place);
   Result<std::shared_ptr<const Prepared>> build(const Call& call);
   std::shared_ptr<const Prepared> build_express(const PrepareRequest& request) const;
 

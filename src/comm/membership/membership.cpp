@@ -22,6 +22,11 @@ std::string ranks_text(const std::vector<int32_t>& ranks) {
   return text;
 }
 
+// "1500 ns per step and 80000 Mb/s"
+std::string costs_text(const RailCost& cost) {
+  return std::to_string(cost.latency_ns) + " ns per step and " + std::to_string(cost.bandwidth_mbps) + " Mb/s";
+}
+
 }  // namespace
 
 Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
@@ -39,7 +44,13 @@ Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& s
       nominal_(std::move(wiring.nominal)),
       names_(wiring.names),
       routing_(*std::move(wiring.routing)),
-      peer_paths_(std::move(wiring.peer_paths)) {}
+      peer_paths_(std::move(wiring.peer_paths)),
+      device_links_(std::move(wiring.device_links)) {}
+
+Topology Membership::topology_for(MemoryPlace place, bool nominal) const {
+  const Topology& host = nominal ? nominal_ : topology_;
+  return place == MemoryPlace::kDevice ? device_topology(host, device_links_) : host;
+}
 
 void Membership::set_measured(const Topology& measured) {
   fill_nominal(topology_, measured);
@@ -52,12 +63,16 @@ void Membership::log_topology(bool has_board) const {
   const bool graph = log_enabled(LogLevel::kInfo, Subsystem::kGraph);
   if (rank_ == 0 && (graph || log_enabled(LogLevel::kInfo, Subsystem::kInit))) log_lines(to_text(topology_));
   if (!graph) return;
+  const Topology on_devices = topology_for(MemoryPlace::kDevice, false);
   for (uint8_t d = 0; ranks_ > 1 && d < topology_.dimensions.size(); ++d) {
-    const RailCost cost = rail_cost(topology_, d);
-    log_message(
-        LogLevel::kInfo, "%s: dimension %d: place %d among ranks %s; selection assumes %llu ns per step and %llu Mb/s",
-        own_name().c_str(), d + 1, topology_.coordinate(rank_, d), ranks_text(topology_.group(rank_, d)).c_str(),
-        static_cast<unsigned long long>(cost.latency_ns), static_cast<unsigned long long>(cost.bandwidth_mbps));
+    std::string assumed = costs_text(rail_cost(topology_, d));
+    if (settings_.config.device >= 0) {
+      const DeviceWay way = d < device_links_.size() ? device_links_[d].way : DeviceWay::kHost;
+      assumed +=
+          std::string(", on device memory ") + costs_text(rail_cost(on_devices, d)) + " (" + to_string(way) + ")";
+    }
+    log_message(LogLevel::kInfo, "%s: dimension %d: place %d among ranks %s; selection assumes %s", own_name().c_str(),
+                d + 1, topology_.coordinate(rank_, d), ranks_text(topology_.group(rank_, d)).c_str(), assumed.c_str());
   }
   log_message(LogLevel::kInfo, "%s: %s", own_name().c_str(),
               has_board ? "small collectives use a board of memory that all ranks share"

@@ -15,7 +15,9 @@
 #include "comm/setup/routing.h"
 #include "comm/setup/settings.h"
 #include "comm/setup/wiring.h"
+#include "memory/place.h"
 #include "rendezvous/bootstrap.h"
+#include "topology/device_topology.h"
 #include "topology/topology.h"
 #include "transport/socket/socket.h"
 
@@ -30,7 +32,7 @@ struct RootIdentity {
 
 class Membership {
  public:
-  // Takes the topologies, the names, the routing and the peer paths out of the wiring.
+  // Takes the topologies, the names, the routing and the paths between devices out of the wiring.
   Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
              const RootIdentity& root);
   Membership(const Membership&) = delete;
@@ -51,10 +53,12 @@ class Membership {
   const std::string& name_of(int32_t rank) const { return names_[static_cast<size_t>(rank)]; }
   const std::string& own_name() const { return name_of(rank_); }
 
-  // With measured link speeds, if there are any; and as it was before anything measured came in.
+  // With measured link speeds, if there are any.
   const Topology& topology() const { return topology_; }
-  const Topology& nominal() const { return nominal_; }
   const Routing& routing() const { return routing_; }
+
+  // For calls on memory of that place. `nominal`: as it was before anything measured came in.
+  Topology topology_for(MemoryPlace place, bool nominal) const;
 
   // The ranks whose device memory this rank's device reads where it lies.
   const PeerPaths& peer_paths() const { return peer_paths_; }
@@ -80,6 +84,7 @@ class Membership {
   const RankNames names_;
   const Routing routing_;
   const PeerPaths peer_paths_;
+  const std::vector<DeviceLink> device_links_;
 };
 
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "comm/device/find_peer_paths.h"
+#include "comm/setup/device_links.h"
 #include "comm/setup/port_needs.h"
 #include "comm/setup/process_paths.h"
 #include "comm/setup/topology_agreement.h"
@@ -27,6 +28,8 @@ namespace {
 constexpr const char* kBoardAddress = "board";
 // The number of the rank's device, which means something in its own process only.
 constexpr const char* kDeviceAddress = "device";
+// What tell_device() says of it.
+constexpr const char* kGpuAddress = "gpu";
 // Where ranks of other processes find its outbox (OutboxAddress).
 constexpr const char* kOutboxAddress = "outbox";
 
@@ -151,10 +154,11 @@ class Wirer {
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
-    offer_outbox(mine, at);
+    TRY(offer_outbox(mine, at));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
     TRY(open_outboxes());
+    TRY(agree_on_device_links());
     TRY(open_board());
     return std::move(wiring_);
   }
@@ -239,8 +243,9 @@ class Wirer {
            wiring_.transports[routes_.carrier_of[static_cast<size_t>(peer)]]->has_device_paths();
   }
 
-  void offer_outbox(RankInfo& mine, const Whereabouts& at) {
-    if (!has_peer_paths(settings_)) return;
+  Status offer_outbox(RankInfo& mine, const Whereabouts& at) {
+    if (!has_peer_paths(settings_)) return {};
+    mine.addresses[kGpuAddress] = TRY(tell_device(static_cast<int>(settings_.config.device)));
     std::vector<int32_t> peers;
     for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
       if (may_have_path(r, at)) peers.push_back(r);
@@ -249,6 +254,7 @@ class Wirer {
                            to_hex(bootstrap_.job()));
     const std::string offered = process_paths_->offer();
     if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
+    return {};
   }
 
   // All ranks exchange what they have opened, if any has offered something.
@@ -271,6 +277,21 @@ class Wirer {
     for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
       paths.push_back(process_paths_->leads_to(r) ? PeerPath::kOtherProcess : wiring_.peer_paths.to(r));
     wiring_.peer_paths = PeerPaths(std::move(paths));
+    return {};
+  }
+
+  // All ranks exchange what they have found, if any has a device and wants paths.
+  Status agree_on_device_links() {
+    std::vector<std::string> told;
+    for (const RankInfo& info : wiring_.infos) {
+      const auto found = info.addresses.find(kGpuAddress);
+      told.push_back(found == info.addresses.end() ? "" : found->second);
+    }
+    if (std::ranges::all_of(told, &std::string::empty)) return {};
+    const auto links = links_of_rank(wiring_.topology, bootstrap_.rank(), static_cast<int>(settings_.config.device),
+                                     wiring_.peer_paths, told);
+    const auto said = TRY(bootstrap_.all_gather(encode(links), deadline_ns_));
+    wiring_.device_links = TRY(worst_links(said, links.size(), wiring_.names));
     return {};
   }
 

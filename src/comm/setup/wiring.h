@@ -17,6 +17,7 @@
 #include "memory/peer_paths.h"
 #include "memory/registrations.h"
 #include "rendezvous/bootstrap.h"
+#include "topology/device_topology.h"
 #include "topology/topology.h"
 #include "transport/transport.h"
 
@@ -29,7 +30,8 @@ struct Wiring {
   bool measure = false;         // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;  // by rank
   PeerPaths peer_paths;
-  RankNames names;  // for sentences
+  std::vector<DeviceLink> device_links;  // by dimension, agreed; empty: no rank has paths between devices
+  RankNames names;                       // for sentences
   std::vector<std::unique_ptr<Transport>> transports;
   std::optional<Routing> routing;    // set by wire()
   std::vector<Transport*> router;    // by rank, this one included

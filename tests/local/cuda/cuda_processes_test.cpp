@@ -183,6 +183,19 @@ TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
                  .says = "messages between them go through host memory"});
 }
 
+// Selection counts with the worst way between two ranks of a dimension, on every rank the same.
+TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
+  const auto graph = [](int) { return ranks::Env{{"TRESTLE_DEBUG_SUBSYS", "GRAPH"}}; };
+  const auto alone = [](int rank) {
+    return ranks::Env{{"TRESTLE_DEBUG_SUBSYS", "GRAPH"}, {"TRESTLE_PEER_ACCESS", rank == 0 ? "1" : "0"}};
+  };
+  const auto nvlinks = [](int) { driver().set_nvlinks(true); };
+  run_processes({.devices = {0, 0}, .env = graph, .says = "26800000 Mb/s (within one device)"});
+  run_processes({.devices = {0, 0, 1}, .env = graph, .says = "504123 Mb/s (devices read each other)"});
+  run_processes({.devices = {0, 1}, .before = nvlinks, .env = graph, .says = "3600000 Mb/s (devices read each other)"});
+  run_processes({.devices = {0, 0, 0}, .in_place = false, .env = alone, .says = "Mb/s (through host memory)"});
+}
+
 // One direction is enough to lose the path.
 TEST(CudaProcesses, WhoseDevicesReadOtherBytesUseHostMemory) {
   for (const bool copies : {true, false}) {

@@ -1,0 +1,35 @@
+// How the dimensions of a communicator carry messages between memory of devices, agreed by all ranks
+// (topology/device_topology.h). Found while a communicator is made, after the paths between devices.
+//
+// Used by the creating thread. Which ranks have paths is known to each rank for itself, so the ranks exchange what each
+// has found, and the worst holds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/rank_names.h"
+#include "base/result.h"
+#include "memory/peer_paths.h"
+#include "topology/device_topology.h"
+#include "topology/topology.h"
+
+namespace trestle {
+
+// What a rank tells the others of its device: "90 0000:3b:00.0", its compute capability and its PCI address. device:
+// opened. Errors: the driver's.
+Result<std::string> tell_device(int device);
+
+// By dimension, the worst link of this rank. device: its own, opened; -1: none. paths: to each rank. told: by rank,
+// what tell_device() has said there; "": nothing, because it has no device or wants no paths.
+std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,
+                                      const std::vector<std::string>& told);
+
+std::string encode(const std::vector<DeviceLink>& links);
+// The worst by dimension. said: by rank, encode() of its links. kRemoteError, with the name of the rank: it is none of
+// so many dimensions.
+Result<std::vector<DeviceLink>> worst_links(const std::vector<std::string>& said, size_t dimensions,
+                                            const RankNames& names);
+
+}  // namespace trestle
