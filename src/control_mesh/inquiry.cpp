@@ -57,6 +57,11 @@ std::string rank_text(int32_t rank) {
 }
 
 // "operation 5", "message 2 to rank 1", "CommSplit"
+std::string held_by_device(int32_t device) {
+  return ", but its CUDA stream on device " + std::to_string(device) +
+         " has not come to it: kernels, copies or waits before it there have not ended";
+}
+
 std::string text_of(const OperationKey& key) {
   if (key.kind == CallKind::kSplit) return "CommSplit";
   if (key.kind == CallKind::kFinalize) return "CommFinalize";
@@ -83,7 +88,7 @@ std::string encode(const Answer& answer) {
   out.integer(answer.awaited).text(std::string_view(answer.description).substr(0, kMostDescription));
   out.text(std::string_view(answer.awaited_name).substr(0, kMostDescription));
   put(out, answer.other_comm);
-  out.text(std::string_view(answer.failure).substr(0, kMostDescription));
+  out.integer(answer.device).text(std::string_view(answer.failure).substr(0, kMostDescription));
   return out.take();
 }
 
@@ -119,10 +124,11 @@ std::optional<Answer> decode_answer(const std::string& letter, int32_t ranks) {
   answer.description = in.text(kMostDescription);
   answer.awaited_name = in.text(kMostDescription);
   answer.other_comm = take_other_comm(in);
+  answer.device = in.integer<int32_t>();
   answer.failure = in.text(kMostDescription);
   if (answer.other_comm) ranks = kMostRanks;
   if (!in.at_end() || state > static_cast<uint8_t>(Answer::State::kDone)) return {};
-  if (answer.awaited < -1 || answer.awaited >= ranks || !is_sane(key, ranks)) return {};
+  if (answer.device < -1 || answer.awaited < -1 || answer.awaited >= ranks || !is_sane(key, ranks)) return {};
   answer.state = static_cast<Answer::State>(state);
   if (busy) answer.in = key;
   return answer;
@@ -335,6 +341,7 @@ std::string Inquiry::end_of_chain(const Answer& answer) const {
     case Answer::State::kNotCalled:
       return not_called(answer, call, busy);
     case Answer::State::kQueued:
+      if (answer.device >= 0) return name + " has called " + call + held_by_device(answer.device);
       return name + " has called " + call + ", but its stream has not reached it" + busy;
     case Answer::State::kActive:
       return name + " is in " + answer.description + (answer.awaited < 0 ? " and awaits no other rank" : "");

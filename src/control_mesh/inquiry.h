@@ -55,6 +55,9 @@ struct Answer {
   std::string awaited_name;        // of `awaited`, whose name the asker may not know yet; cut at kMostDescription
   // The answering rank, if `in` and `awaited` belong to another communicator.
   std::optional<OtherCommRank> other_comm;
+  // The device whose stream has not come to the call at the head of the operation's stream; -1: that is not why it
+  // waits.
+  int32_t device = -1;
   // If the call was not made: why another communicator of that rank has failed lately, with that communicator's rank
   // numbers; "": none has. Cut at kMostDescription.
   std::string failure;

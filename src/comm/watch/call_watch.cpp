@@ -142,6 +142,7 @@ void CallWatch::describe_mesh_call(const OperationKey& key, Answer& answer) {
 // What the operation waits for on its stream: another one is at the head there.
 void CallWatch::describe_stream_head(Stream& stream, const OperationKey& key, Answer& answer) {
   const Stream::Head head = stream.head();
+  answer.device = head.outer_device;
   if (head.engine == nullptr || (head.engine.get() == &engine_ && head.operation == key)) return;
   const auto all = living_communicators();
   const auto found =

@@ -317,7 +317,7 @@ std::shared_ptr<Stream> Stream::look(Head& head) {
   const StreamItem& item = items_.front();
   if (item.operations.empty()) return item.wait == nullptr ? nullptr : item.wait->stream();
   Operation& first = *item.operations.front();
-  head = {first.engine().shared_from_this(), first.key()};
+  head = {first.engine().shared_from_this(), first.key(), waits_for_outer() ? outer_->device() : -1};
   return nullptr;
 }
 

@@ -225,6 +225,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   struct Head {
     std::shared_ptr<Engine> engine;
     OperationKey operation;
+    int outer_device = -1;  // of the outer stream that has not come to the operation yet; -1: it has, or there is none
   };
   Head head();
 

@@ -82,6 +82,31 @@ TEST(CudaFailures, ADeadlineLetsTheStreamGoOn) {
   });
 }
 
+// The program's own work holds up one rank's stream. The other rank says so.
+TEST(CudaFailures, ADeadlineNamesTheDeviceThatHasNotComeToTheCall) {
+  const int64_t timeout_ms = ranks::patient_ms(2, 500);
+  both_ways([&](Gpu& gpu) {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.timeoutMs = timeout_ms;
+    config.device = 0;
+    trestleComm_t comms[2];
+    ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms, 2, &config)));
+    driver().hold_streams(true);
+    Lonely held(gpu, {comms[1]});
+    float* const buffer = gpu.pinned(10, 7);
+    ASSERT_TRUE(succeeded(all_reduce(buffer, 10, comms[0], nullptr)));
+    EXPECT_EQ(trestleCommSynchronize(comms[0]), trestleTimeout);
+    const std::string text = trestleGetLastError(comms[0]);
+    EXPECT_TRUE(ranks::contains(text, "has called operation 0, but its CUDA stream on device 0 has not come to it"))
+        << text;
+    driver().hold_streams(false);
+    held.expect_released();
+    EXPECT_TRUE(refused(trestleStreamSynchronize(held.stream), trestleTimeout, {}));
+    ASSERT_TRUE(succeeded(trestleStreamDestroy(held.stream)));
+    for (trestleComm_t comm : comms) trestleCommAbort(comm);
+  });
+}
+
 TEST(CudaFailures, ACommunicatorIsDestroyedBeforeTheStreamHasComeToItsCall) {
   both_ways([](Gpu& gpu) {
     const auto comms = communicators({0});

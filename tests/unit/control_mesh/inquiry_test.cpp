@@ -255,6 +255,20 @@ TEST(Inquiry, ARankThatIsAwaitedInAnotherCallClosesNoCircle) {
   EXPECT_TRUE(sentence.starts_with("rank 2 (host h) has not called operation 3")) << sentence;
 }
 
+// What holds it up is the program's own work on its device. No rank can be asked about that.
+TEST(Inquiry, NamesTheDeviceWhoseStreamHasNotComeToTheCall) {
+  Inquiry inquiry = make_inquiry(0);
+  Answer held = absent(inquiry.begin(overdue(1), 0), 6);
+  held.state = State::kQueued;
+  held.device = 3;
+  EXPECT_FALSE(inquiry.answered(1, held, 0).has_value());
+  const std::string sentence = inquiry.take_verdict(1)->sentence();
+  EXPECT_TRUE(
+      sentence.starts_with("rank 1 (host h) has called operation 5, but its CUDA stream on device 3 has not "
+                           "come to it: kernels, copies or waits before it there have not ended"))
+      << sentence;
+}
+
 // The process has no rank here, so it cannot be asked, and the chain ends before it.
 TEST(Inquiry, EndsBeforeAProcessThatItDoesNotKnow) {
   Inquiry inquiry(0, {"rank 0 (host h, pid 10)", "rank 1 (host h, pid 11)"});
@@ -359,6 +373,7 @@ TEST(Inquiry, LettersSurviveTheWire) {
   answer.description = std::string(2 * kMostDescription, 'x');
   answer.awaited_name = "rank 63 (host h, pid 1)";
   answer.failure = "rank 1 died";
+  answer.device = 7;
   const std::string letter = encode(answer);
   const auto got = decode_answer(letter, kRanks);
   ASSERT_TRUE(got.has_value());
@@ -370,6 +385,7 @@ TEST(Inquiry, LettersSurviveTheWire) {
   EXPECT_EQ(got->description.size(), kMostDescription);
   EXPECT_EQ(got->awaited_name, answer.awaited_name);
   EXPECT_EQ(got->failure, answer.failure);
+  EXPECT_EQ(got->device, 7);
   EXPECT_FALSE(decode_answer(letter, 63).has_value()) << "a rank that does not exist";
   for (size_t cut = 0; cut < letter.size(); ++cut) {
     EXPECT_FALSE(decode_answer(letter.substr(0, cut), kRanks).has_value()) << cut;
