@@ -150,6 +150,11 @@ Status CudaDevice::learn(int index) {
   info_.bytes = bytes;
   info_.compute_capability = 10 * TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)) +
                              TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  // In kHz and bits; memory of double rate. An answer that is none leaves the speed unknown.
+  const auto clock = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  const auto width = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  if (clock.ok() && width.ok() && clock.value() > 0 && width.value() > 0)
+    info_.memory_mbps = 2 * static_cast<uint64_t>(clock.value()) * static_cast<uint64_t>(width.value()) / 1000;
   info_.multiprocessors = TRY(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   word_waits_ = TRY(try_word_waits());
   return {};

@@ -14,8 +14,6 @@ namespace {
 constexpr uint64_t kWork_ns = 12'000;
 // What a thread spends on the launch of a copy or a reduction.
 constexpr uint64_t kLaunch_ns = 3'000;
-// The segments that the engine cuts for devices (memory/place.h).
-constexpr uint64_t kSegmentBytes = uint64_t{4} << 20;
 constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 
 struct Generation {
@@ -32,39 +30,37 @@ constexpr Generation kGenerations[] = {
     {100, {64'000'000, 7'200'000, 504'123}},
 };
 
-int32_t ranks_of_a_device(const Topology& host, const std::vector<DeviceLink>& links) {
-  int32_t ranks = 1;
-  for (size_t d = 0; d < links.size(); ++d) {
-    if (links[d].way == DeviceWay::kOneDevice) ranks *= host.dimensions[d].size;
-  }
-  return ranks;
+uint64_t known_latency_ns(const Dimension& dimension) {
+  return dimension.latency_ns == kNominalLatency ? facts_of(dimension.transport).latency_ns : dimension.latency_ns;
 }
 
-// A byte that is sent is read and written in the device's memory, which all of its ranks share.
-void share_device(Dimension& dimension, uint64_t mbps, int32_t ranks) {
-  dimension.shared_resource = "device";
-  dimension.shared_ps_per_byte = std::max<uint64_t>(1, 2 * kPsPerByteAtOneMbps * static_cast<uint64_t>(ranks) / mbps);
+// A byte that is sent is read and written in the device's memory, once or, through an outbox, twice. All ranks of the
+// device share it.
+void share_device(Dimension& dimension, const DeviceLink& link, uint64_t ranks) {
+  const uint64_t passes = link.outbox ? 4 : 2;
+  dimension.shared_resource = "device memory";
+  dimension.shared_ps_per_byte = (passes * kPsPerByteAtOneMbps * ranks + link.mbps - 1) / link.mbps;
 }
 
 // A message is copied out, travels, and is copied in or added up.
 void go_through_host(Dimension& dimension, uint64_t mbps) {
   const TransportFacts& facts = facts_of(dimension.transport);
-  const uint64_t latency_ns = dimension.latency_ns == kNominalLatency ? facts.latency_ns : dimension.latency_ns;
-  dimension.latency_ns = latency_ns + 2 * kWork_ns;
+  dimension.latency_ns = known_latency_ns(dimension) + 2 * kWork_ns;
   const uint64_t known_mbps = dimension.bandwidth_mbps == 0 ? facts.bandwidth_mbps : dimension.bandwidth_mbps;
   if (mbps != 0 && mbps < known_mbps) dimension.bandwidth_mbps = mbps;
-  dimension.data = DataCosts{facts.message_ns + 2 * kLaunch_ns, 0, kSegmentBytes};
+  dimension.data = DataCosts{facts.message_ns + 2 * kLaunch_ns, 0, kDeviceSegmentBytes};
 }
 
-void read_in_place(Dimension& dimension, const DeviceLink& link) {
-  CHECK(link.mbps != 0, "a path between devices without a speed");
-  dimension.latency_ns = kWork_ns;
-  dimension.bandwidth_mbps = link.mbps;
+// The sender's thread tells the receiver's where the data lies. The work that reads the messages counts once, in the
+// latency of the step; a copy into the outbox is one more, and one per message.
+void read_in_place(Dimension& dimension, const DeviceLink& link, uint64_t mbps) {
+  const uint64_t copies = link.outbox ? 1 : 0;
+  dimension.latency_ns = known_latency_ns(dimension) + (1 + copies) * kWork_ns;
+  dimension.bandwidth_mbps = mbps;
   dimension.shared_resource.clear();
   dimension.shared_ps_per_byte = 0;
   dimension.unknown_network = false;
-  // The work that reads the messages counts once, in the latency of the step.
-  dimension.data = DataCosts{facts_of(dimension.transport).message_ns, 0, kSegmentBytes};
+  dimension.data = DataCosts{facts_of(dimension.transport).message_ns + copies * kLaunch_ns, 0, kDeviceSegmentBytes};
 }
 
 }  // namespace
@@ -82,8 +78,10 @@ const char* to_string(DeviceWay way) {
 }
 
 DeviceLink worse(const DeviceLink& a, const DeviceLink& b) {
-  if (a.way != b.way) return a.way > b.way ? a : b;
-  return {a.way, std::min(a.mbps, b.mbps)};
+  DeviceLink worst = a.way > b.way ? a : b;
+  if (a.way == b.way) worst.mbps = std::min(a.mbps, b.mbps);
+  worst.outbox = worst.way != DeviceWay::kHost && (a.outbox || b.outbox);
+  return worst;
 }
 
 const DeviceSpeeds& nominal_speeds(int compute_capability) {
@@ -91,21 +89,25 @@ const DeviceSpeeds& nominal_speeds(int compute_capability) {
   return (later == std::begin(kGenerations) ? later : std::prev(later))->speeds;
 }
 
-Topology device_topology(const Topology& host, const std::vector<DeviceLink>& links) {
-  CHECK(links.size() <= host.dimensions.size(), "links of devices in dimensions that do not exist");
+Topology device_topology(const Topology& host, const DeviceLinks& links) {
+  CHECK(links.by_dimension.size() <= host.dimensions.size(), "links of devices in dimensions that do not exist");
   Topology topology = host;
-  const int32_t ranks = ranks_of_a_device(host, links);
-  const uint64_t reduce_mbps = nominal_speeds(0).memory_mbps;
+  const auto ranks = static_cast<uint64_t>(std::max(links.ranks_per_device, 1));
+  const uint64_t slowest_memory_mbps = nominal_speeds(0).memory_mbps;
   for (size_t d = 0; d < topology.dimensions.size(); ++d) {
     Dimension& dimension = topology.dimensions[d];
-    const DeviceLink link = d < links.size() ? links[d] : DeviceLink{};
+    const DeviceLink link = d < links.by_dimension.size() ? links.by_dimension[d] : DeviceLink{};
+    CHECK(link.way == DeviceWay::kHost || link.mbps != 0, "a path between devices without a speed");
+    const uint64_t share_mbps = link.mbps == 0 ? 0 : std::max<uint64_t>(1, link.mbps / ranks);
     if (link.way == DeviceWay::kHost) {
-      go_through_host(dimension, link.mbps);
+      go_through_host(dimension, share_mbps);
+    } else if (link.way == DeviceWay::kPeers) {
+      read_in_place(dimension, link, share_mbps);
     } else {
-      read_in_place(dimension, link);
+      read_in_place(dimension, link, link.mbps);
+      share_device(dimension, link, ranks);
     }
-    dimension.data->reduce_mbps = link.way == DeviceWay::kOneDevice ? link.mbps : reduce_mbps;
-    if (link.way == DeviceWay::kOneDevice) share_device(dimension, link.mbps, ranks);
+    dimension.data->reduce_mbps = link.way == DeviceWay::kOneDevice ? link.mbps : slowest_memory_mbps;
   }
   return topology;
 }

@@ -22,6 +22,9 @@ uint32_t segments_in_flight(const void* routing, const std::vector<int32_t>& gro
   return static_cast<const Routing*>(routing)->divides(group) ? kSegmentsOverRails : kSegmentsInFlight;
 }
 
+static_assert(facts_of(MemoryPlace::kDevice).segment_bytes == kDeviceSegmentBytes,
+              "the engine and the model cut data of devices alike");
+
 // A rank without data does not know where the others have theirs.
 MemoryPlace agreed_place(const PrepareRequest& request) {
   return has_pairwise_blocks(request.collective) ? MemoryPlace::kHost : request.place;

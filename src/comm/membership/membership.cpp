@@ -49,7 +49,8 @@ Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& s
 
 Topology Membership::topology_for(MemoryPlace place, bool nominal) const {
   const Topology& host = nominal ? nominal_ : topology_;
-  return place == MemoryPlace::kDevice ? device_topology(host, device_links_) : host;
+  if (place == MemoryPlace::kHost) return host;
+  return device_topology(host, nominal ? DeviceLinks() : device_links_);
 }
 
 void Membership::set_measured(const Topology& measured) {
@@ -67,9 +68,10 @@ void Membership::log_topology(bool has_board) const {
   for (uint8_t d = 0; ranks_ > 1 && d < topology_.dimensions.size(); ++d) {
     std::string assumed = costs_text(rail_cost(topology_, d));
     if (settings_.config.device >= 0) {
-      const DeviceWay way = d < device_links_.size() ? device_links_[d].way : DeviceWay::kHost;
-      assumed +=
-          std::string(", on device memory ") + costs_text(rail_cost(on_devices, d)) + " (" + to_string(way) + ")";
+      const std::vector<DeviceLink>& links = device_links_.by_dimension;
+      const DeviceLink link = d < links.size() ? links[d] : DeviceLink{};
+      assumed += ", on device memory " + costs_text(rail_cost(on_devices, d)) + " (" + to_string(link.way) +
+                 (link.outbox ? ", through an outbox)" : ")");
     }
     log_message(LogLevel::kInfo, "%s: dimension %d: place %d among ranks %s; selection assumes %s", own_name().c_str(),
                 d + 1, topology_.coordinate(rank_, d), ranks_text(topology_.group(rank_, d)).c_str(), assumed.c_str());

@@ -57,7 +57,8 @@ class Membership {
   const Topology& topology() const { return topology_; }
   const Routing& routing() const { return routing_; }
 
-  // For calls on memory of that place. `nominal`: as it was before anything measured came in.
+  // For calls on memory of that place. `nominal`: as it was before anything measured came in, and whatever devices the
+  // ranks have: so it is the same on all machines.
   Topology topology_for(MemoryPlace place, bool nominal) const;
 
   // The ranks whose device memory this rank's device reads where it lies.
@@ -84,7 +85,7 @@ class Membership {
   const RankNames names_;
   const Routing routing_;
   const PeerPaths peer_paths_;
-  const std::vector<DeviceLink> device_links_;
+  const DeviceLinks device_links_;
 };
 
 }  // namespace trestle

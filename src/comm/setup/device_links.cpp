@@ -1,6 +1,8 @@
 #include "comm/setup/device_links.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "comm/device/opened_devices.h"
@@ -12,17 +14,23 @@ namespace {
 constexpr uint64_t kMostMbps = 1'000'000'000;  // as a topology file may say
 
 struct ToldDevice {
-  int compute_capability = 0;
+  DeviceSpeeds speeds;
   std::string pci;
 };
 
 // A text that is none gives a device of which nothing is known.
 ToldDevice read_device(const std::string& told) {
   ToldDevice device;
-  const size_t space = told.find(' ');
-  if (space == std::string::npos) return device;
-  std::from_chars(told.data(), told.data() + space, device.compute_capability);
-  device.pci = told.substr(space + 1);
+  int compute_capability = 0;
+  uint64_t memory_mbps = 0;
+  const char* const end = told.data() + told.size();
+  const auto capability = std::from_chars(told.data(), end, compute_capability);
+  device.speeds = nominal_speeds(compute_capability);
+  if (capability.ec != std::errc() || capability.ptr == end) return device;
+  const auto memory = std::from_chars(capability.ptr + 1, end, memory_mbps);
+  if (memory.ec != std::errc() || memory.ptr == end) return device;
+  if (memory_mbps != 0) device.speeds.memory_mbps = std::min(memory_mbps, kMostMbps);
+  device.pci.assign(memory.ptr + 1, end);
   return device;
 }
 
@@ -35,24 +43,27 @@ bool joined_by_nvlink(int device, const std::string& pci) {
 }
 
 DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const ToldDevice& other) {
-  const DeviceSpeeds& speeds = nominal_speeds(mine.compute_capability);
-  if (path == PeerPath::kNone) return {DeviceWay::kHost, speeds.pcie_mbps};
-  if (path == PeerPath::kSameDevice || mine.pci == other.pci) return {DeviceWay::kOneDevice, speeds.memory_mbps};
-  return {DeviceWay::kPeers, joined_by_nvlink(device, other.pci) ? speeds.nvlink_mbps : speeds.pcie_mbps};
+  const DeviceSpeeds& speeds = mine.speeds;
+  // A rank without a device limits nothing.
+  if (path == PeerPath::kNone) return {DeviceWay::kHost, mine.pci.empty() ? kMostMbps : speeds.pcie_mbps};
+  const bool outbox = path == PeerPath::kOtherProcess;
+  if (path == PeerPath::kSameDevice || mine.pci == other.pci)
+    return {DeviceWay::kOneDevice, speeds.memory_mbps, outbox};
+  const bool nvlink = joined_by_nvlink(device, other.pci);
+  return {DeviceWay::kPeers, nvlink ? speeds.nvlink_mbps : speeds.pcie_mbps, outbox};
 }
 
 }  // namespace
 
 Result<std::string> tell_device(int device) {
   const DeviceInfo& info = TRY(OpenedDevices::process().open(device))->device().info();
-  return std::to_string(info.compute_capability) + " " + info.pci;
+  return std::to_string(info.compute_capability) + " " + std::to_string(info.memory_mbps) + " " + info.pci;
 }
 
 std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,
                                       const std::vector<std::string>& told) {
   const ToldDevice mine = read_device(told[static_cast<size_t>(rank)]);
-  const uint64_t fastest_mbps = nominal_speeds(mine.compute_capability).memory_mbps;
-  std::vector<DeviceLink> links(topology.dimensions.size(), {DeviceWay::kOneDevice, fastest_mbps});
+  std::vector<DeviceLink> links(topology.dimensions.size(), {DeviceWay::kOneDevice, kMostMbps});
   for (int32_t peer = 0; peer < topology.ranks(); ++peer) {
     const uint8_t d = topology.outermost_difference(rank, peer);
     if (d == kFlat) continue;
@@ -65,8 +76,21 @@ std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, in
 std::string encode(const std::vector<DeviceLink>& links) {
   ByteWriter out;
   out.integer(static_cast<uint32_t>(links.size()));
-  for (const DeviceLink& link : links) out.integer(static_cast<uint8_t>(link.way)).integer(link.mbps);
+  for (const DeviceLink& link : links) {
+    out.integer(static_cast<uint8_t>(link.way)).integer(link.mbps);
+    out.integer(static_cast<uint8_t>(link.outbox));
+  }
   return out.take();
+}
+
+int32_t ranks_per_device(const std::vector<std::string>& told, const std::vector<std::string>& hosts) {
+  std::map<std::pair<std::string, std::string>, int32_t> ranks;
+  int32_t most = 1;
+  for (size_t r = 0; r < told.size(); ++r) {
+    const std::string pci = read_device(told[r]).pci;
+    if (!pci.empty()) most = std::max(most, ++ranks[{hosts[r], pci}]);
+  }
+  return most;
 }
 
 Result<std::vector<DeviceLink>> worst_links(const std::vector<std::string>& said, size_t dimensions,
@@ -78,8 +102,9 @@ Result<std::vector<DeviceLink>> worst_links(const std::vector<std::string>& said
     for (size_t d = 0; d < dimensions && sane; ++d) {
       const auto way = in.integer<uint8_t>();
       const auto mbps = in.integer<uint64_t>();
-      sane = in.ok() && way <= static_cast<uint8_t>(DeviceWay::kHost) && mbps != 0 && mbps <= kMostMbps;
-      worst[d] = worse(worst[d], {static_cast<DeviceWay>(way), mbps});
+      const auto outbox = in.integer<uint8_t>();
+      sane = in.ok() && way <= static_cast<uint8_t>(DeviceWay::kHost) && mbps != 0 && mbps <= kMostMbps && outbox <= 1;
+      worst[d] = worse(worst[d], {static_cast<DeviceWay>(way), mbps, outbox != 0});
     }
     if (!sane || !in.at_end())
       return Error{Code::kRemoteError, names[r] + ": what it says about paths between devices cannot be read"};

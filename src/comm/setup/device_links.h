@@ -17,16 +17,18 @@
 
 namespace trestle {
 
-// What a rank tells the others of its device: "90 0000:3b:00.0", its compute capability and its PCI address. device:
-// opened. Errors: the driver's.
+// What a rank tells the others of its device: "90 26800000 0000:3b:00.0", its compute capability, the speed of its
+// memory in 10^6 bit/s, and its PCI address. device: opened. Errors: the driver's.
 Result<std::string> tell_device(int device);
 
 // By dimension, the worst link of this rank. device: its own, opened; -1: none. paths: to each rank. told: by rank,
-// what tell_device() has said there; "": nothing, because it has no device or wants no paths.
+// what tell_device() has said there; "": nothing, because it has no device.
 std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,
                                       const std::vector<std::string>& told);
 
 std::string encode(const std::vector<DeviceLink>& links);
+// The ranks on the device that most of them use. hosts: by rank, equal where two ranks are on one host.
+int32_t ranks_per_device(const std::vector<std::string>& told, const std::vector<std::string>& hosts);
 // The worst by dimension. said: by rank, encode() of its links. kRemoteError, with the name of the rank: it is none of
 // so many dimensions.
 Result<std::vector<DeviceLink>> worst_links(const std::vector<std::string>& said, size_t dimensions,

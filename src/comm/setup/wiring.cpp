@@ -154,7 +154,9 @@ class Wirer {
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
-    TRY(offer_outbox(mine, at));
+    if (settings_.config.device >= 0)
+      mine.addresses[kGpuAddress] = TRY(tell_device(static_cast<int>(settings_.config.device)));
+    offer_outbox(mine, at);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
     TRY(open_outboxes());
@@ -243,9 +245,8 @@ class Wirer {
            wiring_.transports[routes_.carrier_of[static_cast<size_t>(peer)]]->has_device_paths();
   }
 
-  Status offer_outbox(RankInfo& mine, const Whereabouts& at) {
-    if (!has_peer_paths(settings_)) return {};
-    mine.addresses[kGpuAddress] = TRY(tell_device(static_cast<int>(settings_.config.device)));
+  void offer_outbox(RankInfo& mine, const Whereabouts& at) {
+    if (!has_peer_paths(settings_)) return;
     std::vector<int32_t> peers;
     for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
       if (may_have_path(r, at)) peers.push_back(r);
@@ -254,7 +255,6 @@ class Wirer {
                            to_hex(bootstrap_.job()));
     const std::string offered = process_paths_->offer();
     if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
-    return {};
   }
 
   // All ranks exchange what they have opened, if any has offered something.
@@ -280,18 +280,20 @@ class Wirer {
     return {};
   }
 
-  // All ranks exchange what they have found, if any has a device and wants paths.
+  // All ranks exchange what they have found, if any has a device.
   Status agree_on_device_links() {
-    std::vector<std::string> told;
+    std::vector<std::string> told, hosts;
     for (const RankInfo& info : wiring_.infos) {
       const auto found = info.addresses.find(kGpuAddress);
       told.push_back(found == info.addresses.end() ? "" : found->second);
+      hosts.push_back(info.place.host_id);
     }
     if (std::ranges::all_of(told, &std::string::empty)) return {};
     const auto links = links_of_rank(wiring_.topology, bootstrap_.rank(), static_cast<int>(settings_.config.device),
                                      wiring_.peer_paths, told);
     const auto said = TRY(bootstrap_.all_gather(encode(links), deadline_ns_));
-    wiring_.device_links = TRY(worst_links(said, links.size(), wiring_.names));
+    wiring_.device_links.by_dimension = TRY(worst_links(said, links.size(), wiring_.names));
+    wiring_.device_links.ranks_per_device = ranks_per_device(told, hosts);
     return {};
   }
 

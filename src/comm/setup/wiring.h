@@ -30,8 +30,8 @@ struct Wiring {
   bool measure = false;         // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;  // by rank
   PeerPaths peer_paths;
-  std::vector<DeviceLink> device_links;  // by dimension, agreed; empty: no rank has paths between devices
-  RankNames names;                       // for sentences
+  DeviceLinks device_links;  // agreed; of no dimension: no rank has told of a device
+  RankNames names;           // for sentences
   std::vector<std::unique_ptr<Transport>> transports;
   std::optional<Routing> routing;    // set by wire()
   std::vector<Transport*> router;    // by rank, this one included

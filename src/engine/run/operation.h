@@ -43,7 +43,7 @@ class Operation {
 
   // Activation: the phases may start from now on, or as soon as there is staging for them. Allocates nothing.
   void activate(int64_t now_ns);
-  // Fetches the memory that issuing a call with this operation touches.
+  // Fetches the memory that issuing a call in phases touches.
   void prefetch_for_issue() const { prefetch(this, &unscaled_); }
   // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event. Only in host
   // memory.
@@ -62,7 +62,7 @@ class Operation {
     express_ = call;
     phases_left_ = 1;
   }
-  // Empty: it runs in phases. Under the progress lock.
+  // Empty: it runs in phases. Under the progress lock while it is active.
   std::optional<ExpressCall>& express() { return express_; }
   const std::optional<ExpressCall>& express() const { return express_; }
   void finish_express() { phases_left_ = 0; }
@@ -119,7 +119,7 @@ class Operation {
   int64_t deadline_ns_ = 0;
   uint32_t phases_ = 0;  // of all chunks
   uint32_t phases_left_ = 0;
-  // Issuing a call touches nothing from here on (prefetch_for_issue).
+  // Issuing a call that runs in phases touches nothing from here on (prefetch_for_issue).
   Region unscaled_;                    // the original send buffer of a pre-multiplied sum
   std::array<std::byte, 8> scalar_{};  // its scalar, as it was when the operation started
   Staging staging_;                    // while it is active, in host memory

@@ -87,6 +87,7 @@ class ProgressThread {
   mutable Mutex mutex_;
   std::shared_ptr<const EngineList> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<EngineList>();
   bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
+  // False also where it was rung and has not woken yet: then the ring comes, or has come.
   std::atomic<bool> asleep_{false};
   std::atomic<bool> deep_asleep_{false};  // for long: until the bell rings, or an engine at which it sleeps moves
   // It had to drive recent calls: callers do not wait for them.

@@ -129,7 +129,7 @@ StepsModel::StepsModel(const Topology& topology, const StepsOptions& options, co
     if (options_.rail_segments) {
       const uint64_t most = dimension.data ? dimension.data->segment_bytes : options_.segments.bytes;
       rail.segments.bytes = segment_bytes_at(dimension.bandwidth_mbps, most);
-      flat.segments.bytes = std::min(flat.segments.bytes, rail.segments.bytes);
+      flat.segments.bytes = d == 0 ? rail.segments.bytes : std::min(flat.segments.bytes, rail.segments.bytes);
     }
     if (dimension.shared_resource.empty()) continue;
     const auto known = std::find(resources.begin(), resources.end(), dimension.shared_resource);

@@ -190,9 +190,13 @@ TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
     return ranks::Env{{"TRESTLE_DEBUG_SUBSYS", "GRAPH"}, {"TRESTLE_PEER_ACCESS", rank == 0 ? "1" : "0"}};
   };
   const auto nvlinks = [](int) { driver().set_nvlinks(true); };
-  run_processes({.devices = {0, 0}, .env = graph, .says = "26800000 Mb/s (within one device)"});
-  run_processes({.devices = {0, 0, 1}, .env = graph, .says = "504123 Mb/s (devices read each other)"});
-  run_processes({.devices = {0, 1}, .before = nvlinks, .env = graph, .says = "3600000 Mb/s (devices read each other)"});
+  run_processes({.devices = {0, 0}, .env = graph, .says = "20480000 Mb/s (within one device, through an outbox)"});
+  run_processes(
+      {.devices = {0, 0, 1}, .env = graph, .says = "252061 Mb/s (devices read each other, through an outbox)"});
+  run_processes({.devices = {0, 1},
+                 .before = nvlinks,
+                 .env = graph,
+                 .says = "3600000 Mb/s (devices read each other, through an outbox)"});
   run_processes({.devices = {0, 0, 0}, .in_place = false, .env = alone, .says = "Mb/s (through host memory)"});
 }
 

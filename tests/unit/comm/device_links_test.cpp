@@ -16,20 +16,38 @@ constexpr PeerPath kNo = PeerPath::kNone, kSame = PeerPath::kSameDevice, kOther 
 
 TEST(DeviceLinks, ADimensionHasTheWorstWayOfItsPairs) {
   const Topology topology = of_sizes({2, 2});
-  const std::vector<std::string> told = {"90 0000:3b:00.0", "90 0000:3b:00.0", "90 0000:af:00.0", "90 0000:3b:00.0"};
+  const std::vector<std::string> told = {"90 0 0000:3b:00.0", "90 0 0000:3b:00.0", "90 0 0000:af:00.0",
+                                         "90 0 0000:3b:00.0"};
   // A peer in another process may use the same device, which no driver sees here.
   const auto links = links_of_rank(topology, 0, -1, PeerPaths({kSame, kOther, kOther, kOther}), told);
   ASSERT_EQ(links.size(), 2u);
-  EXPECT_EQ(links[0], (DeviceLink{DeviceWay::kOneDevice, nominal_speeds(90).memory_mbps}));
-  EXPECT_EQ(links[1], (DeviceLink{DeviceWay::kPeers, nominal_speeds(90).pcie_mbps}));
+  EXPECT_EQ(links[0], (DeviceLink{DeviceWay::kOneDevice, nominal_speeds(90).memory_mbps, true}));
+  EXPECT_EQ(links[1], (DeviceLink{DeviceWay::kPeers, nominal_speeds(90).pcie_mbps, true}));
   const auto broken = links_of_rank(topology, 0, -1, PeerPaths({kSame, kOther, kOther, kNo}), told);
   EXPECT_EQ(broken[0], links[0]);
   EXPECT_EQ(broken[1], (DeviceLink{DeviceWay::kHost, nominal_speeds(90).pcie_mbps}));
 }
 
+// Neither has one whose device is not known. It limits nothing.
 TEST(DeviceLinks, ARankWithoutADeviceHasNoPath) {
-  for (const DeviceLink& link : links_of_rank(of_sizes({2, 2}), 1, -1, PeerPaths(), {"90 a", "", "90 b", "90 c"}))
-    EXPECT_EQ(link.way, DeviceWay::kHost);
+  const std::vector<std::string> told = {"90 0 a", "", "90 0 b", "nonsense"};
+  for (const int32_t rank : {1, 3}) {
+    for (const DeviceLink& link : links_of_rank(of_sizes({2, 2}), rank, -1, PeerPaths(), told)) {
+      EXPECT_EQ(link.way, DeviceWay::kHost);
+      EXPECT_GT(link.mbps, nominal_speeds(200).pcie_mbps);
+    }
+  }
+}
+
+TEST(DeviceLinks, TheSpeedOfItsMemoryIsTheDrivers) {
+  const auto links = links_of_rank(of_sizes({2}), 0, -1, PeerPaths({kSame, kSame}), {"86 7000000 a", "86 7000000 a"});
+  EXPECT_EQ(links[0], (DeviceLink{DeviceWay::kOneDevice, 7'000'000}));
+}
+
+TEST(DeviceLinks, CountsTheRanksOfEachDevice) {
+  const std::vector<std::string> told = {"90 0 a", "90 0 b", "90 0 a", "", "", "90 0 a"};
+  EXPECT_EQ(ranks_per_device(told, {"x", "x", "x", "x", "x", "y"}), 2) << "the last one is on another host";
+  EXPECT_EQ(ranks_per_device({"", ""}, {"x", "x"}), 1);
 }
 
 TEST(DeviceLinks, AllRanksAgreeOnTheWorst) {
@@ -44,9 +62,10 @@ TEST(DeviceLinks, WhatCannotBeReadNamesItsRank) {
   const std::string good = encode({{DeviceWay::kPeers, 300}});
   std::string unknown_way = good;
   unknown_way[4] = 3;
-  for (const std::string& bad : {std::string(), good + "x", good.substr(0, good.size() - 1), encode({}), unknown_way,
-                                 encode({{DeviceWay::kPeers, 0}}), encode({{DeviceWay::kPeers, UINT64_MAX}}),
-                                 encode({{DeviceWay::kPeers, 300}, {DeviceWay::kPeers, 300}})}) {
+  for (const std::string& bad :
+       {std::string(), good + "x", good.substr(0, good.size() - 1), encode({}), unknown_way,
+        encode({{DeviceWay::kPeers, 0}}), encode({{DeviceWay::kPeers, UINT64_MAX}}),
+        good.substr(0, good.size() - 1) + char{2}, encode({{DeviceWay::kPeers, 300}, {DeviceWay::kPeers, 300}})}) {
     const auto worst = worst_links({good, bad}, 1, {"rank 0", "rank 1 (host a, pid 7)"});
     ASSERT_FALSE(worst.ok());
     EXPECT_EQ(worst.error().code, Code::kRemoteError);

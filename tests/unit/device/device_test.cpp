@@ -74,6 +74,7 @@ TEST_F(DeviceOfFake, TellsWhatItIs) {
   EXPECT_EQ(peer_->info().index, 1);
   EXPECT_EQ(peer_->info().pci, "0000:a1:00.0") << "the driver writes capitals";
   EXPECT_EQ(device_->info().compute_capability, 90);
+  EXPECT_EQ(device_->info().memory_mbps, 20'480'000u);
   EXPECT_EQ(device_->info().multiprocessors, 4);
   EXPECT_GT(device_->info().bytes, 0U);
   EXPECT_TRUE(device_->supports_word_waits());
