@@ -2,6 +2,7 @@
 // cannot, or where there is no memory for an outbox, messages go through host memory, with the same results.
 #include <algorithm>
 #include <csignal>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -198,6 +199,44 @@ TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
                  .env = graph,
                  .says = "3600000 Mb/s (devices read each other, through an outbox)"});
   run_processes({.devices = {0, 0, 0}, .in_place = false, .env = alone, .says = "Mb/s (through host memory)"});
+}
+
+// What rank 0 of four logs of the schedules that it chooses, without their times. paths: between the ranks' devices.
+std::string schedules(bool paths, bool deterministic) {
+  ranks::Job job;
+  job.ranks = 4;
+  job.env = [paths](int) {
+    return ranks::Env{
+        {"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", "TUNING"}, {"TRESTLE_PEER_ACCESS", paths ? "1" : "0"}};
+  };
+  job.body = [deterministic](Process& process) {
+    Rank rank(process, 0);
+    rank.join(ranks::config_of({}));
+    trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
+    config.deterministic = deterministic ? 1 : 0;
+    ASSERT_TRUE(succeeded(trestleCallConfigPush(&config)));
+    for (const size_t count : {1'000, 10'000, 100'000, 300'000})
+      ASSERT_TRUE(succeeded(all_reduce(rank.recv(), count, rank.comm(), rank.stream())));
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
+    rank.end();
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  std::istringstream output(outcomes[0].output);
+  std::string chosen;
+  for (std::string line; std::getline(output, line);) {
+    const size_t mark = line.find(" INFO ");
+    if (mark != std::string::npos && !ranks::contains(line, ", predicted ")) chosen += line.substr(mark) + "\n";
+  }
+  EXPECT_TRUE(ranks::contains(chosen, " by ")) << outcomes[0].output;
+  return chosen;
+}
+
+// Their sums round alike on all machines, so neither devices nor the paths between them may matter.
+TEST(CudaProcesses, DeterministicCallsDoTheSameWhateverPathsThereAre) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  EXPECT_NE(schedules(true, false), schedules(false, false));
+  EXPECT_EQ(schedules(true, true), schedules(false, true));
 }
 
 // One direction is enough to lose the path.
