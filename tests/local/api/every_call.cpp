@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <mutex>
 #include <regex>
 
 #include "support/ranks.h"
@@ -32,11 +33,15 @@ trestleUniqueId made_id;
 void* made_memory;
 void* made_registration;
 
+// Once, because rank threads of a process share them.
 void fill_arguments() {
-  for (size_t i = 0; i < kMost; ++i) {
-    ones[i] = 1;
-    places[i] = i;
-  }
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (size_t i = 0; i < kMost; ++i) {
+      ones[i] = 1;
+      places[i] = i;
+    }
+  });
 }
 
 int add(void* dst, const void* const* sources, int k, size_t count, trestleDataType_t, void*) {
