@@ -150,7 +150,7 @@ Status CudaDevice::learn(int index) {
   info_.bytes = bytes;
   info_.compute_capability = 10 * TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)) +
                              TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-  // In kHz and bits; memory of double rate. An answer that is none leaves the speed unknown.
+  // In kHz and bits; memory of double rate. Without an answer the speed stays unknown.
   const auto clock = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   const auto width = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
   if (clock.ok() && width.ok() && clock.value() > 0 && width.value() > 0)

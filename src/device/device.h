@@ -44,7 +44,7 @@ struct DeviceInfo {
   std::string name;
   std::string pci;  // "0000:3b:00.0"
   uint64_t bytes = 0;
-  uint64_t memory_mbps = 0;  // what it reads or writes of its memory, 10^6 bit/s; 0: the driver does not tell
+  uint64_t memory_mbps = 0;    // what it reads or writes of its memory, 10^6 bit/s; 0: the driver does not tell
   int compute_capability = 0;  // 90: 9.0
   int multiprocessors = 0;
 };

@@ -6,19 +6,18 @@
 #include <utility>
 
 #include "comm/device/opened_devices.h"
+#include "comm/setup/topology_agreement.h"
 #include "control_mesh/byte_text.h"
 
 namespace trestle {
 namespace {
-
-constexpr uint64_t kMostMbps = 1'000'000'000;  // as a topology file may say
 
 struct ToldDevice {
   DeviceSpeeds speeds;
   std::string pci;
 };
 
-// A text that is none gives a device of which nothing is known.
+// Of a device whose text cannot be read nothing is known.
 ToldDevice read_device(const std::string& told) {
   ToldDevice device;
   int compute_capability = 0;

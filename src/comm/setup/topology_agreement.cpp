@@ -10,7 +10,6 @@ namespace {
 
 constexpr size_t kMostJsonBytes = size_t{64} << 10;
 constexpr size_t kMostNameBytes = 64;
-constexpr uint64_t kMostMbps = 1'000'000'000;  // as a topology file may say
 
 std::vector<DimensionRail> read_rails(ByteReader& in, bool& sane) {
   std::vector<DimensionRail> rails;

@@ -19,6 +19,9 @@ namespace trestle {
 
 struct Wiring;
 
+// The most that a rank may tell of a link, 10^6 bit/s; as much as a topology file may say.
+inline constexpr uint64_t kMostMbps = 1'000'000'000;
+
 // What a rank brings along.
 struct TopologyOffer {
   std::string topology;     // to_json(): equal on all ranks

@@ -126,9 +126,9 @@ void ProgressThread::work_started() {
   ring_if_needed(callers_do_not_wait);
 }
 
-// A deep sleeper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not wait. Who
-// finds it asleep takes the mark away: until it wakes, which takes microseconds, nobody else needs to ring. It looks at
-// all that was started by then before it sleeps again.
+// A deep sleeper must always be rung. Otherwise it looks soon by itself, and is rung only if callers do not wait. The
+// thread that finds it asleep takes the mark away. Until the helper wakes, which takes microseconds, no other thread
+// needs to ring: before it sleeps again, the helper looks at all that was started meanwhile.
 void ProgressThread::ring_if_needed(bool callers_do_not_wait) {
   auto& asleep = callers_do_not_wait ? asleep_ : deep_asleep_;
   if (asleep.load(std::memory_order_seq_cst) && asleep.exchange(false, std::memory_order_seq_cst)) ring();
