@@ -1,4 +1,5 @@
 // Finding devices, and what is known of each.
+#include <algorithm>
 #include <array>
 
 #include "device/cuda_device.h"
@@ -129,6 +130,19 @@ Status CudaDevice::leave() {
   return driver_.check(driver_.cuCtxPopCurrent(&popped), "cuCtxPopCurrent");
 }
 
+// In kHz and bits; memory of double rate. A driver that no longer knows one of the two leaves the speed unknown.
+Result<uint64_t> CudaDevice::memory_mbps() {
+  uint64_t mbps = 2;
+  for (const auto which : {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH}) {
+    int value = 0;
+    const CUresult asked = driver_.cuDeviceGetAttribute(&value, which, device_);
+    if (asked == CUDA_ERROR_INVALID_VALUE) return uint64_t{0};
+    TRY(driver_.check(asked, "cuDeviceGetAttribute"));
+    mbps *= static_cast<uint64_t>(std::max(value, 0));
+  }
+  return mbps / 1000;
+}
+
 Status CudaDevice::learn(int index) {
   info_.index = index;
   std::array<char, 256> text{};
@@ -150,11 +164,7 @@ Status CudaDevice::learn(int index) {
   info_.bytes = bytes;
   info_.compute_capability = 10 * TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)) +
                              TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-  // In kHz and bits; memory of double rate. Without an answer the speed stays unknown.
-  const auto clock = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
-  const auto width = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
-  if (clock.ok() && width.ok() && clock.value() > 0 && width.value() > 0)
-    info_.memory_mbps = 2 * static_cast<uint64_t>(clock.value()) * static_cast<uint64_t>(width.value()) / 1000;
+  info_.memory_mbps = TRY(memory_mbps());
   info_.multiprocessors = TRY(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   word_waits_ = TRY(try_word_waits());
   return {};

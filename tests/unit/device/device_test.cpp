@@ -125,6 +125,16 @@ TEST_F(DeviceOfFake, SharesPartsOfAllocations) {
   ASSERT_TRUE(device_->free(memory).ok());
 }
 
+// A driver that does not know one of the two questions about its memory is no error.
+TEST_F(DeviceOfFake, TheSpeedOfItsMemoryMayBeUnknown) {
+  for (const int nth : {7, 8}) {  // of the calls that open a device
+    fake().fail(nth, CUDA_ERROR_INVALID_VALUE);
+    const auto opened = devices_->open(0);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    EXPECT_EQ(opened.value()->info().memory_mbps, 0u);
+  }
+}
+
 TEST_F(DeviceOfFake, KnowsWhichDevicesNvlinksJoin) {
   EXPECT_FALSE(device_->joined_by_nvlink(peer_->info().pci).value());
   fake().set_nvlinks(true);
