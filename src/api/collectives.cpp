@@ -14,8 +14,9 @@ Status check_numbers(const Communicator& communicator, const char* function, con
     return invalid_argument(std::string(function) + ": root " + std::to_string(r.root) + " is not in 0.." +
                             std::to_string(communicator.ranks() - 1));
   }
-  const uint64_t blocks = communicator.ranks();
-  if (r.count > kMostBytes / size_of(r.type) / blocks) {
+  const uint64_t element_of_all = size_of(r.type) * static_cast<uint64_t>(communicator.ranks());
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(r.count, element_of_all, &bytes) || bytes > kMostBytes) {
     return invalid_argument(std::string(function) + ": count " + std::to_string(r.count) + " of " + to_string(r.type) +
                             " overflows the size of a buffer");
   }
@@ -107,7 +108,8 @@ trestleResult_t run_collective(trestleComm_t comm, const char* function, const R
     TRY(check_ready(use, function));
     const std::shared_ptr<Communicator>& communicator = use.object();
     const Call call = TRY(checked_call(*communicator, function, raw));
-    const std::shared_ptr<Stream> stream = TRY(stream_of(function, handle, communicator));
+    const std::shared_ptr<Stream> other = handle == nullptr ? nullptr : TRY(stream_of(function, handle, communicator));
+    const std::shared_ptr<Stream>& stream = handle == nullptr ? communicator->own_stream() : other;
     TRY(communicator->check_open());
     const bool empty = is_empty(call);
     Group& group = Group::of_this_thread();

@@ -110,9 +110,10 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
     if (!idle->second.empty()) idle->second.back()->prefetch_for_issue();
   }
   // Room in the inbox is made now: here a lack of memory is still an error of the call, in activate() it could not be.
-  {
+  if (inbox_room_ <= lent_.size()) {
     const MutexLock inbox_lock(inbox_mutex_);
-    if (inbox_.capacity() <= lent_.size()) inbox_.reserve(std::max<size_t>(16, 2 * lent_.size()));
+    inbox_.reserve(std::max<size_t>(16, 2 * lent_.size()));
+    inbox_room_ = inbox_.capacity();
   }
   lent_.push_back(std::move(operation));
   Operation* const result = lent_.back().get();
@@ -278,7 +279,7 @@ bool Engine::drain_inbox(int64_t now_ns) {
   drained_.clear();  // a round without memory may have left some, which are active
   {
     const MutexLock lock(inbox_mutex_);
-    drained_.reserve(inbox_.capacity());
+    drained_.reserve(inbox_.capacity());  // the inbox does not shrink (inbox_room_)
     active_.reserve(active_.size() + inbox_.size());
     drained_.swap(inbox_);
     inbox_full_.store(false, std::memory_order_release);

@@ -320,6 +320,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Mutex pool_mutex_;
   std::unordered_map<const Prepared*, std::vector<std::unique_ptr<Operation>>> idle_ TRESTLE_GUARDED_BY(pool_mutex_);
   std::vector<std::unique_ptr<Operation>> lent_ TRESTLE_GUARDED_BY(pool_mutex_);  // in any order: Operation::lent_at
+  size_t inbox_room_ TRESTLE_GUARDED_BY(pool_mutex_) = 0;  // inbox_ has room for so many: it never shrinks
 
   UniqueFd epoll_;
   UniqueFd wake_;
