@@ -483,8 +483,8 @@ TRESTLE_API trestleResult_t trestleCommRegister(trestleComm_t comm, void* buff, 
  * a registration with comm, or was deregistered before. */
 TRESTLE_API trestleResult_t trestleCommDeregister(trestleComm_t comm, void* handle);
 
-/* Predicted time of one collective of `count` elements, in microseconds, from the communicator's cost model. `count`
- * is as in that call; for v-variants it is the count of every block. */
+/* Predicted time of one collective on host memory, in microseconds, from the communicator's cost model. `count` is its
+ * elements as in that call; for v-variants it is the count of every block. */
 TRESTLE_API trestleResult_t trestlePredictTime(trestleComm_t comm, trestleCollective_t collective, size_t count,
                                                trestleDataType_t type, double* microseconds);
 
