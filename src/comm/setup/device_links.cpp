@@ -33,7 +33,8 @@ ToldDevice read_device(const std::string& told) {
   return device;
 }
 
-// A driver that does not answer leaves a link at the speed of PCIe: this only chooses schedules.
+// CUDA knows only of the devices that this process sees, and not how many links there are. A driver that does not
+// answer leaves a link at the speed of PCIe: this only chooses schedules.
 bool joined_by_nvlink(int device, const std::string& pci) {
   const auto opened = OpenedDevices::process().open(device);
   if (!opened.ok()) return false;
@@ -41,15 +42,25 @@ bool joined_by_nvlink(int device, const std::string& pci) {
   return joined.ok() && joined.value();
 }
 
-DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const ToldDevice& other) {
+// Where NVML is missing, the driver of CUDA tells, and the links are taken for all of a GPU's.
+uint64_t mbps_between(int device, const ToldDevice& mine, const ToldDevice& other, NvlinkPairs& nvlinks) {
+  const DeviceSpeeds& speeds = mine.speeds;
+  const auto link = nvlinks.between(mine.pci, other.pci);
+  const bool joined = link ? link->nvlinks > 0 : joined_by_nvlink(device, other.pci);
+  if (!joined) return speeds.pcie_mbps;
+  const uint64_t told_mbps = link ? link->rate_bps / 1'000'000 : 0;
+  return told_mbps == 0 ? speeds.nvlink_mbps : std::min(told_mbps, speeds.nvlink_mbps);
+}
+
+DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const ToldDevice& other,
+                        NvlinkPairs& nvlinks) {
   const DeviceSpeeds& speeds = mine.speeds;
   // A rank without a device limits nothing.
   if (path == PeerPath::kNone) return {DeviceWay::kHost, mine.pci.empty() ? kMostMbps : speeds.pcie_mbps};
   const bool outbox = path == PeerPath::kOtherProcess;
   if (path == PeerPath::kSameDevice || mine.pci == other.pci)
     return {DeviceWay::kOneDevice, speeds.memory_mbps, outbox};
-  const bool nvlink = joined_by_nvlink(device, other.pci);
-  return {DeviceWay::kPeers, nvlink ? speeds.nvlink_mbps : speeds.pcie_mbps, outbox};
+  return {DeviceWay::kPeers, mbps_between(device, mine, other, nvlinks), outbox};
 }
 
 }  // namespace
@@ -60,14 +71,14 @@ Result<std::string> tell_device(int device) {
 }
 
 std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,
-                                      const std::vector<std::string>& told) {
+                                      const std::vector<std::string>& told, NvlinkPairs& nvlinks) {
   const ToldDevice mine = read_device(told[static_cast<size_t>(rank)]);
   std::vector<DeviceLink> links(topology.dimensions.size(), {DeviceWay::kOneDevice, kMostMbps});
   for (int32_t peer = 0; peer < topology.ranks(); ++peer) {
     const uint8_t d = topology.outermost_difference(rank, peer);
     if (d == kFlat) continue;
     const ToldDevice other = read_device(told[static_cast<size_t>(peer)]);
-    links[d] = worse(links[d], link_between(device, paths.to(peer), mine, other));
+    links[d] = worse(links[d], link_between(device, paths.to(peer), mine, other, nvlinks));
   }
   return links;
 }

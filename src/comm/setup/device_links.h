@@ -11,6 +11,7 @@
 
 #include "base/rank_names.h"
 #include "base/result.h"
+#include "machine/gpu/nvlink_pairs.h"
 #include "memory/peer_paths.h"
 #include "topology/device_topology.h"
 #include "topology/topology.h"
@@ -22,9 +23,10 @@ namespace trestle {
 Result<std::string> tell_device(int device);
 
 // By dimension, the worst link of this rank. device: its own, opened; -1: none. paths: to each rank. told: by rank,
-// what tell_device() has said there; "": nothing, because it has no device.
+// what tell_device() has said there; "": nothing, because it has no device. nvlinks: asked only if one device reads
+// another.
 std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,
-                                      const std::vector<std::string>& told);
+                                      const std::vector<std::string>& told, NvlinkPairs& nvlinks);
 
 std::string encode(const std::vector<DeviceLink>& links);
 // The ranks on the device that most of them use. hosts: by rank, equal where two ranks are on one host.

@@ -290,7 +290,7 @@ class Wirer {
     }
     if (std::ranges::all_of(told, &std::string::empty)) return {};
     const auto links = links_of_rank(wiring_.topology, bootstrap_.rank(), static_cast<int>(settings_.config.device),
-                                     wiring_.peer_paths, told);
+                                     wiring_.peer_paths, told, NvlinkPairs::process());
     const auto said = TRY(bootstrap_.all_gather(encode(links), deadline_ns_));
     wiring_.device_links.by_dimension = TRY(worst_links(said, links.size(), wiring_.names));
     wiring_.device_links.ranks_per_device = ranks_per_device(told, hosts);

@@ -55,4 +55,13 @@ std::vector<GpuLink> links_between(const std::vector<Gpu>& gpus, const NvmlReadi
   return links;
 }
 
+std::optional<GpuLink> link_between(const NvmlReading& reading, const std::string& a, const std::string& b) {
+  const NvmlGpu* const one = told_of(reading, a);
+  const NvmlGpu* const other = told_of(reading, b);
+  if (one == nullptr || other == nullptr) return std::nullopt;
+  const GpuLink link = link_of(*one, *other);
+  const bool all_known = one->links_unknown.empty() && other->links_unknown.empty();
+  return link.nvlinks > 0 || all_known ? std::optional(link) : std::nullopt;
+}
+
 }  // namespace trestle

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "machine/gpu/gpu.h"
+#include "machine/gpu/nvlink_pairs.h"
 #include "machine/gpu/nvml_gpus.h"
 #include "support/pci_files.h"
 #include "unit/machine/fake_nvml.h"
@@ -255,6 +256,30 @@ TEST_F(NvmlGpus, ALibraryThatIsNoneIsSaid) {
   const Names notes = read(files_.files().sysfs + "/nvml.so").notes;
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_TRUE(notes[0].starts_with("NVLinks unknown: " + files_.files().sysfs + "/nvml.so: ")) << notes[0];
+}
+
+TEST_F(NvmlGpus, TellOfAPairByItsAddresses) {
+  fake().gpus.push_back({.bus = 0xf2});
+  NvlinkPairs pairs(TRESTLE_FAKE_NVML);
+  const auto joined = pairs.between("0000:f1:00.0", "0000:f0:00.0");
+  ASSERT_TRUE(joined.has_value());
+  EXPECT_EQ(joined->nvlinks, 4);
+  EXPECT_EQ(joined->rate_bps, 4 * kLink_bps);
+  const auto apart = pairs.between("0000:f0:00.0", "0000:f2:00.0");
+  ASSERT_TRUE(apart.has_value());
+  EXPECT_EQ(apart->nvlinks, 0);
+  EXPECT_FALSE(pairs.between("0000:f0:00.0", "0000:f3:00.0").has_value()) << "NVML does not know it";
+  fake().gpus.clear();
+  EXPECT_TRUE(pairs.between("0000:f1:00.0", "0000:f0:00.0").has_value()) << "it asks once";
+}
+
+TEST_F(NvmlGpus, WithUnknownLinksAreNotTakenForUnlinked) {
+  for (FakeNvmlGpu& gpu : fake().gpus) gpu.links = {{.answer = kGpuIsLost}};
+  EXPECT_FALSE(NvlinkPairs(TRESTLE_FAKE_NVML).between("0000:f0:00.0", "0000:f1:00.0").has_value());
+  fake() = two_linked_gpus();
+  fake().gpus[0].links = {{.answer = kGpuIsLost}};
+  EXPECT_TRUE(NvlinkPairs(TRESTLE_FAKE_NVML).between("0000:f0:00.0", "0000:f1:00.0").has_value()) << "the other end";
+  EXPECT_FALSE(NvlinkPairs("no_such_library.so").between("0000:f0:00.0", "0000:f1:00.0").has_value());
 }
 
 }  // namespace

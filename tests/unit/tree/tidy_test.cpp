@@ -74,7 +74,7 @@ const std::map<std::string, std::set<std::string>>& allowed_includes() {
       {"rendezvous", {"control_mesh", "topology", "transport", "trestle"}},
       {"comm",
        {"rendezvous", "control_mesh", "engine", "express", "sched", "algorithms", "plan", "topology", "transport",
-        "kernels", "memory", "device", "trestle"}},
+        "kernels", "memory", "device", "machine", "trestle"}},
       // gradient and compress are clients of the C API that are part of it: it makes their objects and checks
       // arguments.
       {"api", {"comm", "memory", "gradient", "compress", "trestle"}},
