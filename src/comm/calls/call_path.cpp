@@ -36,7 +36,7 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
       TRY(submit_express(call, stream));
       if (engine_.pending() == 0) return {};
     } else {
-      const PreparedCall prepared = TRY(planner_.prepare(call, Lane()));  // staging in host memory has no lanes
+      const PreparedCall prepared = TRY(planner_.prepare(call, Lane()));  // only staging on a device has lanes
       TRY(enqueue(bind(call, prepared, false), *stream));
     }
   }

@@ -33,23 +33,13 @@ ToldDevice read_device(const std::string& told) {
   return device;
 }
 
-// CUDA knows only of the devices that this process sees, and not how many links there are. A driver that does not
-// answer leaves a link at the speed of PCIe: this only chooses schedules.
+// CUDA knows only of the devices that this process sees. A driver that does not answer leaves a link at the speed of
+// PCIe: this only chooses schedules.
 bool joined_by_nvlink(int device, const std::string& pci) {
   const auto opened = OpenedDevices::process().open(device);
   if (!opened.ok()) return false;
   const auto joined = opened.value()->device().joined_by_nvlink(pci);
   return joined.ok() && joined.value();
-}
-
-// Where NVML is missing, the driver of CUDA tells, and the links are taken for all of a GPU's.
-uint64_t mbps_between(int device, const ToldDevice& mine, const ToldDevice& other, NvlinkPairs& nvlinks) {
-  const DeviceSpeeds& speeds = mine.speeds;
-  const auto link = nvlinks.between(mine.pci, other.pci);
-  const bool joined = link ? link->nvlinks > 0 : joined_by_nvlink(device, other.pci);
-  if (!joined) return speeds.pcie_mbps;
-  const uint64_t told_mbps = link ? link->rate_bps / 1'000'000 : 0;
-  return told_mbps == 0 ? speeds.nvlink_mbps : std::min(told_mbps, speeds.nvlink_mbps);
 }
 
 DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const ToldDevice& other,
@@ -60,7 +50,8 @@ DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const
   const bool outbox = path == PeerPath::kOtherProcess;
   if (path == PeerPath::kSameDevice || mine.pci == other.pci)
     return {DeviceWay::kOneDevice, speeds.memory_mbps, outbox};
-  return {DeviceWay::kPeers, mbps_between(device, mine, other, nvlinks), outbox};
+  const auto by_nvml = nvlinks.between(mine.pci, other.pci);
+  return {DeviceWay::kPeers, mbps_between(speeds, by_nvml, joined_by_nvlink(device, other.pci)), outbox};
 }
 
 }  // namespace
@@ -68,6 +59,13 @@ DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const
 Result<std::string> tell_device(int device) {
   const DeviceInfo& info = TRY(OpenedDevices::process().open(device))->device().info();
   return std::to_string(info.compute_capability) + " " + std::to_string(info.memory_mbps) + " " + info.pci;
+}
+
+uint64_t mbps_between(const DeviceSpeeds& speeds, const std::optional<GpuLink>& by_nvml, bool by_driver) {
+  const bool told = by_nvml && by_nvml->nvlinks > 0;
+  if (!told && !by_driver) return speeds.pcie_mbps;
+  const uint64_t told_mbps = told ? by_nvml->rate_bps / 1'000'000 : 0;
+  return told_mbps == 0 ? speeds.nvlink_mbps : std::min(told_mbps, speeds.nvlink_mbps);
 }
 
 std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ namespace trestle {
 // What a rank tells the others of its device: "90 26800000 0000:3b:00.0", its compute capability, the speed of its
 // memory in 10^6 bit/s, and its PCI address. device: opened. Errors: the driver's.
 Result<std::string> tell_device(int device);
+
+// One way, 10^6 bit/s, between two devices of which one reads the other. by_nvml: their NVLinks as NVML says; nullopt:
+// it does not know. by_driver: CUDA's driver says that NVLinks join them, but not how many: then they count as all of a
+// device's. NVML's speed includes the line code, so it only lowers the nominal one.
+uint64_t mbps_between(const DeviceSpeeds& speeds, const std::optional<GpuLink>& by_nvml, bool by_driver);
 
 // By dimension, the worst link of this rank. device: its own, opened; -1: none. paths: to each rank. told: by rank,
 // what tell_device() has said there; "": nothing, because it has no device. nvlinks: asked only if one device reads

@@ -1,8 +1,8 @@
 // NvlinkPairs: which GPUs of this host NVLinks join, as NVML says. It also knows of GPUs that CUDA_VISIBLE_DEVICES
 // hides from this process.
 //
-// Any thread. NVML is loaded and asked at the first question, which may take long where the driver is not yet awake.
-// Its answer is kept: links that come up later are not seen.
+// Any thread. NVML is loaded and asked at the first question, which may take long where the driver is not awake yet.
+// Its answer is kept, also that it failed: links that come up later are not seen.
 #pragma once
 
 #include <optional>

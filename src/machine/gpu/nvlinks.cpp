@@ -19,6 +19,13 @@ int links_to_switches(const NvmlGpu& gpu) {
   return static_cast<int>(std::ranges::count_if(gpu.links, &NvmlLink::to_switch));
 }
 
+// Whether it is known where all of its links lead that are up.
+bool links_known(const NvmlGpu& gpu) {
+  return gpu.links_unknown.empty() && std::ranges::all_of(gpu.links, [](const NvmlLink& link) {
+           return link.to_switch || !link.remote_pci.empty();
+         });
+}
+
 // No link: nvlinks is 0.
 GpuLink link_of(const NvmlGpu& a, const NvmlGpu& b) {
   GpuLink link{.a = a.pci, .b = b.pci};
@@ -60,8 +67,8 @@ std::optional<GpuLink> link_between(const NvmlReading& reading, const std::strin
   const NvmlGpu* const other = told_of(reading, b);
   if (one == nullptr || other == nullptr) return std::nullopt;
   const GpuLink link = link_of(*one, *other);
-  const bool all_known = one->links_unknown.empty() && other->links_unknown.empty();
-  return link.nvlinks > 0 || all_known ? std::optional(link) : std::nullopt;
+  const bool known = link.nvlinks > 0 || (links_known(*one) && links_known(*other));
+  return known ? std::optional(link) : std::nullopt;
 }
 
 }  // namespace trestle

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <span>
 
 namespace trestle {
@@ -156,6 +157,8 @@ NvmlReading read_nvml(const Nvml& nvml, const std::string& library) {
     reading.failure = nvml.failed(answer, "nvmlInit_v2") + " (" + library + ")";
     return reading;
   }
+  const std::unique_ptr<const Nvml, void (*)(const Nvml*)> shut_down(&nvml,
+                                                                     [](const Nvml* one) { one->nvmlShutdown(); });
   unsigned count = 0;
   answer = nvml.nvmlDeviceGetCount_v2(&count);
   if (answer != kNvmlSuccess)
@@ -166,7 +169,6 @@ NvmlReading read_nvml(const Nvml& nvml, const std::string& library) {
     reading.failure = library + " tells of " + std::to_string(count) + " GPUs, which cannot be";
   else
     read_devices(nvml, library, count, reading);
-  nvml.nvmlShutdown();
   return reading;
 }
 

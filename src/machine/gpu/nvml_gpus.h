@@ -1,4 +1,4 @@
-// What NVML says of the GPUs of this host. Internal to src/machine/gpu. Values; any thread.
+// What NVML says of the GPUs of this host. Values; any thread. Others ask through nvlink_pairs.h.
 #pragma once
 
 #include <cstdint>

@@ -68,6 +68,17 @@ TEST(DeviceLinks, NvmlTellsOfDevicesThatCudaDoesNotShow) {
   EXPECT_EQ(links_by_nvml(2, 6, 0), capped) << "links of unknown speed";
 }
 
+TEST(DeviceLinks, NvmlOrTheDriverTellsOfNvlinks) {
+  const DeviceSpeeds speeds = {.memory_mbps = 3000, .nvlink_mbps = 900, .pcie_mbps = 50};
+  const GpuLink none = {}, some = {.a = "a", .b = "b", .nvlinks = 4, .rate_bps = 400'000'000};
+  EXPECT_EQ(mbps_between(speeds, std::nullopt, false), 50u);
+  EXPECT_EQ(mbps_between(speeds, std::nullopt, true), 900u);
+  EXPECT_EQ(mbps_between(speeds, none, false), 50u);
+  EXPECT_EQ(mbps_between(speeds, none, true), 900u) << "NVML may know less, as in a virtual machine";
+  EXPECT_EQ(mbps_between(speeds, some, false), 400u);
+  EXPECT_EQ(mbps_between(speeds, some, true), 400u);
+}
+
 // Neither has one whose device is not known. It limits nothing.
 TEST(DeviceLinks, ARankWithoutADeviceHasNoPath) {
   const std::vector<std::string> told = {"90 0 a", "", "90 0 b", "nonsense"};

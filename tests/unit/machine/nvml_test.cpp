@@ -279,6 +279,9 @@ TEST_F(NvmlGpus, WithUnknownLinksAreNotTakenForUnlinked) {
   fake() = two_linked_gpus();
   fake().gpus[0].links = {{.answer = kGpuIsLost}};
   EXPECT_TRUE(NvlinkPairs(TRESTLE_FAKE_NVML).between("0000:f0:00.0", "0000:f1:00.0").has_value()) << "the other end";
+  fake() = two_linked_gpus();
+  fake().answers = {{"nvmlDeviceGetNvLinkRemotePciInfo_v2", kGpuIsLost}};
+  EXPECT_FALSE(NvlinkPairs(TRESTLE_FAKE_NVML).between("0000:f0:00.0", "0000:f1:00.0").has_value()) << "unknown ends";
   EXPECT_FALSE(NvlinkPairs("no_such_library.so").between("0000:f0:00.0", "0000:f1:00.0").has_value());
 }
 
