@@ -1,4 +1,4 @@
-// ProgressLock: gives one thread at a time the right to drive a rank's engine. Threads only ever try it: a thread that
+// ProgressLock: gives one thread at a time the right to drive a rank's engine. Threads that drive only try it: one that
 // does not get it has other things to do. Its holders never wait for anything, with one exception.
 //
 // The exception is work that may take any time: a user's reduction function, transports that linger when they close,
