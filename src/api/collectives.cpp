@@ -108,6 +108,7 @@ trestleResult_t run_collective(trestleComm_t comm, const char* function, const R
     TRY(check_ready(use, function));
     const std::shared_ptr<Communicator>& communicator = use.object();
     const Call call = TRY(checked_call(*communicator, function, raw));
+    // The communicator keeps its own stream, so that one is not copied.
     const std::shared_ptr<Stream> other = handle == nullptr ? nullptr : TRY(stream_of(function, handle, communicator));
     const std::shared_ptr<Stream>& stream = handle == nullptr ? communicator->own_stream() : other;
     TRY(communicator->check_open());
