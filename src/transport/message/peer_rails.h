@@ -15,7 +15,7 @@
 // and no rail would be left to a healthy pair. When one pair notices silence, the others look too (rail_suspicion.h).
 //
 // Shares. The waiting data is divided so that all rails end together (rail_choice.h), by measured goodput (goodput.h).
-// Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 8 ms of data
+// Messages that stay whole, and headers, take the rail over which they arrive first. A rail has about 20 ms of data
 // under way at most, so that a rail that becomes slow delays little. A rail of unknown goodput carries nothing but
 // probes while the goodput of another one is known. Probes go one after the other until one of them says something:
 // the first may pass through a shaper's bucket at once. How many such rows begin is bounded for all peers together
