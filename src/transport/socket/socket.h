@@ -173,13 +173,13 @@ struct TcpOptions {
 bool set_tcp_options(int fd, const TcpOptions& options);
 // TcpOptions::unsent_bytes, of an open connection.
 void set_unsent_limit(int fd, uint64_t bytes);
-// What the kernel knows of a connection's sending, from acknowledgements (TCP_INFO). Zeros: nothing yet, or it is too
-// old to tell.
-struct SendingRate {
-  double bytes_per_s = 0;
-  uint64_t unsent_bytes = 0;  // that it holds and has not sent
+// What the kernel has counted of a connection's sending (TCP_INFO). Zeros: nothing yet, or it is too old to tell.
+struct SendingCounts {
+  uint64_t acked_bytes = 0;   // since the connection was made
+  uint64_t sending_us = 0;    // how long there was data to send that the peer had room for; exact to a few milliseconds
+  uint64_t unsent_bytes = 0;  // that it holds now and has not sent
 };
-SendingRate sending_rate(int fd);
+SendingCounts sending_counts(int fd);
 // TcpOptions::user_timeout_ms, of any socket, as often as wanted.
 void set_user_timeout(int fd, int milliseconds);
 

@@ -337,9 +337,9 @@ Result<bool> TcpRail::write(int32_t rank, bool fragments) {
     }
     peer.stream->wrote(sent.value(), rank, *events_);
     peer.unsent.wrote(sent.value());
+    if (peer.unsent.wants_look()) peer.unsent.saw(sending_counts(peer.fd.get()));
     moved = moved || sent.value() > 0;
     if (sent.value() < wanted) {
-      if (peer.unsent.wants_look()) peer.unsent.saw(sending_rate(peer.fd.get()));
       peer.writable = false;
       break;
     }
