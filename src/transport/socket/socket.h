@@ -175,8 +175,11 @@ bool set_tcp_options(int fd, const TcpOptions& options);
 void set_unsent_limit(int fd, uint64_t bytes);
 // What the kernel has counted of a connection's sending (TCP_INFO). Zeros: nothing yet, or it is too old to tell.
 struct SendingCounts {
-  uint64_t acked_bytes = 0;   // since the connection was made
-  uint64_t sending_us = 0;    // how long there was data to send that the peer had room for; exact to a few milliseconds
+  uint64_t acked_bytes = 0;  // since the connection was made
+  // In ticks of the kernel, of 1 to 10 ms: how long something was not acknowledged although the peer had room for it,
+  // and how long the peer had none.
+  uint64_t sending_us = 0;
+  uint64_t waiting_us = 0;
   uint64_t unsent_bytes = 0;  // that it holds now and has not sent
 };
 SendingCounts sending_counts(int fd);

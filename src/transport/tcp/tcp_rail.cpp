@@ -220,6 +220,7 @@ Result<bool> TcpRail::serve(int32_t rank, bool direct) {
   if (peer.readable || (direct && wants.awaited)) {
     moved = TRY(read_from(rank));
     if (!peer.fd) return true;
+    if (moved && peer.unsent.looks_again()) look_at_unsent(rank);
     if (moved) wants = events_->peer(rank);
     // An acknowledgement must not wait for an edge: this may be the last round for long. Fragments must, or the next
     // acknowledgement would wait behind them.
@@ -310,7 +311,14 @@ void TcpRail::limit_unsent(int32_t rank) {
   if (limit != 0) set_unsent_limit(peer.fd.get(), limit);
 }
 
+void TcpRail::look_at_unsent(int32_t rank) {
+  Peer& peer = peers_[rank];
+  const int64_t now = monotonic_clock().now_ns();
+  if (peer.unsent.wants_second_look(now)) peer.unsent.saw_again(sending_counts(peer.fd.get()), now);
+}
+
 Result<bool> TcpRail::write(int32_t rank) {
+  if (peers_[rank].unsent.looks_again()) look_at_unsent(rank);
   limit_unsent(rank);
   return write(rank, true);
 }
@@ -337,7 +345,7 @@ Result<bool> TcpRail::write(int32_t rank, bool fragments) {
     }
     peer.stream->wrote(sent.value(), rank, *events_);
     peer.unsent.wrote(sent.value());
-    if (peer.unsent.wants_look()) peer.unsent.saw(sending_counts(peer.fd.get()));
+    if (peer.unsent.wants_look()) peer.unsent.saw(sending_counts(peer.fd.get()), monotonic_clock().now_ns());
     moved = moved || sent.value() > 0;
     if (sent.value() < wanted) {
       peer.writable = false;

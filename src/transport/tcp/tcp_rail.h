@@ -104,6 +104,7 @@ class TcpRail final : public Rail {
   const std::string& name(int32_t rank) const { return events_->name(rank); }
   bool has_output(int32_t rank) const;
   void limit_unsent(int32_t rank);
+  void look_at_unsent(int32_t rank);
   Result<bool> write(int32_t rank, bool fragments);
   void make_room();
 

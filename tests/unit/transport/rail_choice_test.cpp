@@ -110,7 +110,7 @@ TEST(RailChoice, WhatStaysWholeIsTakenByOneRailAsAWhole) {
 TEST(RailChoice, AFullWindowHoldsTheRailsOwnRateForAWhile) {
   RailLoad load{1, 1'000'000, 0};
   const uint64_t window = window_bytes(load);
-  EXPECT_GE(window, 8'000'000u);
+  EXPECT_EQ(window, 22'000'000u) << "20 ms and two round trips";
   EXPECT_FALSE(window_is_full(load, kMiB));
   load.queued = static_cast<double>(window);
   EXPECT_TRUE(window_is_full(load, kMiB));
