@@ -122,6 +122,19 @@ TEST_P(TransportAgreement, ANoticeIsHeardAndNothingElse) {
   expect_dissent(a.endpoints.drive_to_error(1), 3);  // the error stays
 }
 
+// Ranks whose calls take other ways than messages have exchanged none.
+TEST_P(TransportAgreement, ANoticeMayBeTheFirstBetweenTwoRanks) {
+  Agreeing a(GetParam(), 2);
+  ASSERT_TRUE(a.agreements[1].announce(3, kOurs));
+  SendRequest notice;
+  notice.peer = 1;
+  notice.tag = {3, kNoticePhase, 0, 0, kTheirs};
+  bool posted = false;
+  const auto post_once = [&] { return posted = posted || a.endpoints[0].post_send(notice).value(); };
+  ASSERT_TRUE(a.endpoints.drive(post_once));
+  expect_dissent(a.endpoints.drive_to_error(1), 3);
+}
+
 // Two receives without senders exchange no messages, but the notice arrives.
 TEST_P(TransportAgreement, TwoThatWaitForEachOtherHearANotice) {
   Agreeing a(GetParam(), 2);

@@ -70,6 +70,8 @@ class LoopbackTransport final : public Transport {
     return fail(Code::kRemoteError, name(rank) + " has left while messages of it or to it were open");
   }
   Result<Peer*> contact(int32_t rank);
+  // False: the rank has no endpoint.
+  bool meet(int32_t rank);
   Result<bool> post_notice(SendRequest& request);
   Status hear(const LoopbackNote& note);
   Status handle(const LoopbackNote& note);
@@ -95,19 +97,22 @@ Result<LoopbackTransport::Peer*> LoopbackTransport::contact(int32_t rank) {
   CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size(), "a message's peer is no rank of the communicator");
   Peer& peer = peers_[rank];
   if (peer.left) return left_error(rank);
-  if (peer.mailbox == nullptr) {
-    peer.mailbox = find_mailbox(job_, rank);
-    if (peer.mailbox == nullptr)
-      return fail(Code::kRemoteError, name(rank) + " has no open loopback endpoint in this process");
-    if (rank != rank_) peer.mailbox->put({Kind::kHello, rank_, nullptr, {}});
-  }
+  if (!meet(rank)) return fail(Code::kRemoteError, name(rank) + " has no open loopback endpoint in this process");
   return &peer;
+}
+
+bool LoopbackTransport::meet(int32_t rank) {
+  Peer& peer = peers_[rank];
+  if (peer.mailbox != nullptr) return true;
+  peer.mailbox = find_mailbox(job_, rank);
+  if (peer.mailbox != nullptr && rank != rank_) peer.mailbox->put({Kind::kHello, rank_, nullptr, {}});
+  return peer.mailbox != nullptr;
 }
 
 Result<bool> LoopbackTransport::post_notice(SendRequest& request) {
   request.state = RequestState::kDone;
   Peer& peer = peers_[request.peer];
-  if (peer.mailbox != nullptr && !peer.left) peer.mailbox->put({Kind::kNotice, rank_, nullptr, request.tag});
+  if (!peer.left && meet(request.peer)) peer.mailbox->put({Kind::kNotice, rank_, nullptr, request.tag});
   return true;
 }
 
