@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cuda/board.h"
+
 namespace trestle::kernels {
 
 namespace {
@@ -73,9 +75,26 @@ uint32_t packs_together(uint32_t variant) {
   return variant < kKnownSources.size() ? kLoadsTogether / kKnownSources[variant] : 1;
 }
 
+namespace {
+
+std::string folding_name(ReduceOp op) {
+  return to_string(op == ReduceOp::kAvg ? ReduceOp::kSum : op);
+}
+
+}  // namespace
+
 std::string reduce_kernel(ReduceOp op, uint32_t variant) {
-  const std::string name = to_string(op == ReduceOp::kAvg ? ReduceOp::kSum : op);
-  return name + (variant < kKnownSources.size() ? "_" + std::to_string(kKnownSources[variant]) : "_any");
+  return folding_name(op) + (variant < kKnownSources.size() ? "_" + std::to_string(kKnownSources[variant]) : "_any");
+}
+
+std::string board_kernel(ReduceOp op) {
+  return "board_" + folding_name(op);
+}
+
+// Few units per thread: the time is that of the loads that follow each other.
+uint32_t board_blocks(uint64_t bytes, uint32_t most) {
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(divided_up(board_units(bytes), kThreadsPerBlock), 1, std::max(most, 1u)));
 }
 
 }  // namespace trestle::kernels

@@ -35,4 +35,9 @@ uint32_t packs_together(uint32_t variant);
 // Its name in the image of the type: "sum_4", "max_any". kAvg has kSum's.
 std::string reduce_kernel(ReduceOp op, uint32_t variant);
 
+// The board of devices (board.h). Its kernel in the image of the type: "board_sum". kAvg has kSum's.
+std::string board_kernel(ReduceOp op);
+// Blocks of threads for blocks of `bytes` bytes, at most `most`. The same on all ranks where `most` is.
+uint32_t board_blocks(uint64_t bytes, uint32_t most);
+
 }  // namespace trestle::kernels

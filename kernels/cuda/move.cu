@@ -1,5 +1,8 @@
-// Copies of rows and of runs, and conversions between the small floats and float32. See kernels/copy.h and kernels/convert.h.
+// Copies of rows and of runs, those of the board of devices, and conversions between the small floats and float32. See
+// kernels/copy.h and kernels/convert.h.
 #include "kernels/cuda/access.cuh"
+#include "kernels/cuda/board_body.h"
+#include "kernels/cuda/board_machine.cuh"
 #include "kernels/elements.h"
 
 namespace trestle::kernels {
@@ -107,3 +110,11 @@ TRESTLE_CONVERT(half, kFloat16)
 TRESTLE_CONVERT(bfloat16, kBfloat16)
 TRESTLE_CONVERT(f8e4m3, kFloat8e4m3)
 TRESTLE_CONVERT(f8e5m2, kFloat8e5m2)
+
+// The board of devices: small collectives that copy, among ranks of one process (board.h).
+extern "C" __global__ void __launch_bounds__(256)
+    board_copy(const __grid_constant__ trestle::kernels::CudaBoardCall call) {
+  __shared__ uint32_t aborted;
+  trestle::kernels::CudaMachine machine(&aborted);
+  trestle::kernels::run_board<trestle::kernels::CudaMachine, trestle::kernels::Copies>(machine, call);
+}

@@ -5,6 +5,8 @@
 // are on their way, and stores after that, so that the destination may be one of the sources. The functions that fold
 // and round are those of the CPU, and nvcc is told not to fuse a multiplication and an addition.
 #include "kernels/cuda/access.cuh"
+#include "kernels/cuda/board_body.h"
+#include "kernels/cuda/board_machine.cuh"
 #include "kernels/elements.h"
 
 namespace trestle::kernels {
@@ -176,3 +178,17 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
     store_one(work.dst, i, E::narrow(fold<trestle::ReduceOp::kProd>(value, factor)), aligned);
   });
 }
+
+// The board of devices: small sums among ranks of one process (board.h).
+#define TRESTLE_BOARD(name, op)                                                                                    \
+  extern "C" __global__ void __launch_bounds__(256) name(                                                          \
+      const __grid_constant__ trestle::kernels::CudaBoardCall call) {                                              \
+    __shared__ uint32_t aborted;                                                                                   \
+    trestle::kernels::CudaMachine machine(&aborted);                                                               \
+    trestle::kernels::run_board<trestle::kernels::CudaMachine,                                                     \
+                                trestle::kernels::Sums<trestle::kernels::E, trestle::ReduceOp::op>>(machine, call); \
+  }
+TRESTLE_BOARD(board_sum, kSum)
+TRESTLE_BOARD(board_prod, kProd)
+TRESTLE_BOARD(board_max, kMax)
+TRESTLE_BOARD(board_min, kMin)

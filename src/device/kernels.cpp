@@ -61,6 +61,12 @@ Result<DeviceKernels::Kernel> DeviceKernels::find(ModuleHandle* code, const std:
   return kernel;
 }
 
+Result<DeviceKernels::Kernel> DeviceKernels::find_board(ModuleHandle* code, const std::string& name) {
+  Kernel kernel = TRY(find(code, name));
+  board_capacity_ = std::min(board_capacity_, kernel.most_blocks);
+  return kernel;
+}
+
 Status DeviceKernels::load_type(DataType type) {
   OfType& of_type = types_[static_cast<size_t>(type)];
   ModuleHandle* const code = TRY(load(std::string("reduce_") + to_string(type)));
@@ -68,6 +74,7 @@ Status DeviceKernels::load_type(DataType type) {
     for (uint32_t variant = 0; variant < kernels::kCudaSourceVariants; ++variant) {
       of_type.reduce[op][variant] = TRY(find(code, kernels::reduce_kernel(static_cast<ReduceOp>(op), variant)));
     }
+    of_type.board[op] = TRY(find_board(code, kernels::board_kernel(static_cast<ReduceOp>(op))));
   }
   of_type.scale = TRY(find(code, "scale"));
   return {};
@@ -77,6 +84,7 @@ Status DeviceKernels::load_moves() {
   ModuleHandle* const code = TRY(load("move"));
   copy_rows_ = TRY(find(code, "copy_rows"));
   copy_runs_ = TRY(find(code, "copy_runs"));
+  board_copy_ = TRY(find_board(code, "board_copy"));
   for (size_t t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (!is_small_float(type)) continue;
@@ -191,6 +199,14 @@ Status DeviceKernels::narrow_from_float32(std::byte* dst, const std::byte* src, 
                                           StreamHandle* stream) {
   const kernels::PackedRange range = kernels::packed_conversion(dst, src, elements, bytes_of(type));
   return convert(types_[static_cast<size_t>(type)].narrow, dst, src, range, bytes_of(type), stream);
+}
+
+Status DeviceKernels::board(const kernels::CudaBoardCall& call, DataType type, std::optional<ReduceOp> op,
+                            uint32_t blocks, StreamHandle* stream) {
+  CHECK(!op || is_valid(*op), "the board of devices has built-in operators only");
+  const Kernel& kernel = op ? types_[static_cast<size_t>(type)].board[static_cast<size_t>(*op)] : board_copy_;
+  kernels::CudaBoardCall work = call;
+  return launch(kernel, {blocks, 1, kernels::kThreadsPerBlock}, work, stream);
 }
 
 }  // namespace trestle

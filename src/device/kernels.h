@@ -8,9 +8,11 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/device.h"
+#include "kernels/cuda/board.h"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/reduce.h"
 
@@ -46,6 +48,13 @@ class DeviceKernels {
   Status widen_to_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, StreamHandle* stream);
   Status narrow_from_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
                              StreamHandle* stream);
+  // A call of the board of devices (kernels/cuda/board.h), whose elements are of this type. op: of a sum, built in;
+  // else `call` counts bytes. The kernel waits for those of the other ranks. blocks: at most board_capacity() among all
+  // that may wait on the device at the same time.
+  Status board(const kernels::CudaBoardCall& call, DataType type, std::optional<ReduceOp> op, uint32_t blocks,
+               StreamHandle* stream);
+  // Blocks of the board's kernels that run on the device at the same time.
+  uint32_t board_capacity() const { return board_capacity_; }
 
  private:
   struct Kernel {
@@ -57,6 +66,7 @@ class DeviceKernels {
     Kernel scale;
     Kernel widen;  // of small floats
     Kernel narrow;
+    std::array<Kernel, kReduceOps> board;
   };
 
   explicit DeviceKernels(Device& device) : device_(device) {}
@@ -65,6 +75,7 @@ class DeviceKernels {
   Status load_type(DataType type);
   Status load_moves();
   Result<Kernel> find(ModuleHandle* code, const std::string& name);
+  Result<Kernel> find_board(ModuleHandle* code, const std::string& name);
   Status convert(const Kernel& kernel, std::byte* dst, const std::byte* src, const kernels::PackedRange& range,
                  uint32_t small_bytes, StreamHandle* stream);
   template <class Parameters>
@@ -75,6 +86,8 @@ class DeviceKernels {
   std::array<OfType, kDataTypes> types_;
   Kernel copy_rows_;
   Kernel copy_runs_;
+  Kernel board_copy_;
+  uint32_t board_capacity_ = UINT32_MAX;
 };
 
 }  // namespace trestle

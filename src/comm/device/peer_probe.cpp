@@ -68,6 +68,15 @@ Result<bool> PeerProbe::write(std::byte* to, std::span<const uint64_t, kWords> w
   });
 }
 
+Result<bool> PeerProbe::write_by_kernel(std::byte* to, std::span<const uint64_t, kWords> words,
+                                        DeviceKernels& kernels) {
+  return run([&] {
+    std::memcpy(pinned_, words.data(), kBytes);
+    const CopyRun run{to, pinned_, kBytes};
+    return kernels.copy_runs(std::span(&run, 1), stream_);
+  });
+}
+
 Result<bool> PeerProbe::read_by_copy(const std::byte* from) {
   return run([&] {
     std::memset(pinned_, 0, kBytes);

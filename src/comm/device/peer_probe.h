@@ -1,4 +1,4 @@
-// PeerProbe: what a device needs to prove that it reads another device's memory, or memory of another process: a
+// PeerProbe: what a device needs to prove that it uses another device's memory, or memory of another process: a
 // stream, some memory of its own, and pinned memory.
 //
 // Made once per device and kept to the end of the process, because the driver may let a thread that frees memory wait
@@ -39,6 +39,8 @@ class PeerProbe {
   // Each waits for a limited time; false: the device has not done it, and may never do it.
   // Writes the words to memory of this device.
   Result<bool> write(std::byte* to, std::span<const uint64_t, kWords> words);
+  // By a kernel of this device, also to memory of another one.
+  Result<bool> write_by_kernel(std::byte* to, std::span<const uint64_t, kWords> words, DeviceKernels& kernels);
   // Reads kBytes, by the driver's copy or by a kernel of this device.
   Result<bool> read_by_copy(const std::byte* from);
   Result<bool> read_by_kernel(const std::byte* from, DeviceKernels& kernels);

@@ -1,4 +1,5 @@
-// Whether a device reads another one's memory where it lies. For the time when a communicator is made.
+// Whether a device uses another one's memory where it lies: reads it, and writes there (kernels/cuda/board.h). For the
+// time when a communicator is made.
 #pragma once
 
 #include <memory>
@@ -28,7 +29,8 @@ Result<std::string> reads_words(const PeerEnd& reader, const std::byte* from, co
 
 // Lets `reader` use the memory of `owner`, and proves it: a pattern in the memory of `owner` is read by the driver's
 // copy and by a kernel of `reader`, and compared. A machine may promise the path and then deliver other bytes, such as
-// one whose IOMMU translates what PCIe devices send to each other, or never answer. Takes a few seconds at the most.
+// one whose IOMMU translates what PCIe devices send to each other, or never answer. Then a kernel of `reader` writes
+// there, and `owner` looks. Takes a few seconds at the most.
 // Frees and allocates nothing. Errors: the driver's, about something else than this path.
 Result<PeerAnswer> reach_and_verify(const PeerEnd& reader, const PeerEnd& owner);
 

@@ -70,6 +70,9 @@ TEST_F(PeerReach, ThatDeliversOtherBytesIsSaid) {
   fake().break_peer_access(false, true);
   expect_refused(true, "a kernel read other bytes than were written");
   fake().break_peer_access(false, false);
+  fake().break_peer_writes(true);
+  expect_refused(true, "a kernel that writes there has left other bytes");
+  fake().break_peer_writes(false);
   expect_reached();
 }
 

@@ -3,6 +3,7 @@ if(TRESTLE_WITH_CUDA)
   # In place of libcuda.so.1: see fake_driver.h.
   add_library(fake_driver SHARED
     ${CMAKE_CURRENT_LIST_DIR}/fake_driver.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/fake_board.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_entries.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_kernels.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_shared_memory.cpp

@@ -136,7 +136,7 @@ class Steering : public FakeDriver {
     s.word_writes = true;
     s.peer_access = true;
     s.nvlinks = false;
-    s.peer_copies_broken = s.peer_kernels_broken = false;
+    s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = false;
     s.pools = false;
     s.fail_in = -1;
     s.refuse_in = -1;
@@ -182,6 +182,9 @@ class Steering : public FakeDriver {
       s.peer_copies_broken = copies;
       s.peer_kernels_broken = kernels;
     });
+  }
+  void break_peer_writes(bool broken) override {
+    change([&](State& s) { s.peer_writes_broken = broken; });
   }
   void allocate_from_pools(bool pools) override {
     change([&](State& s) { s.pools = pools; });

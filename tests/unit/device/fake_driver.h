@@ -44,6 +44,8 @@ class FakeDriver {
   virtual void set_nvlinks(bool join_devices) = 0;  // false from the beginning
   // The driver's copies, or kernels that copy, deliver other bytes from other devices.
   virtual void break_peer_access(bool copies, bool kernels) = 0;
+  // Kernels that copy leave other bytes in other devices' memory.
+  virtual void break_peer_writes(bool broken) = 0;
   // Memory of devices is of a pool, to which peer access does not extend.
   virtual void allocate_from_pools(bool pools) = 0;
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no

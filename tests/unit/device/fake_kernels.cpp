@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "kernels/convert.h"
+#include "kernels/cuda/board.h"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/reduce.h"
 #include "kernels/scale.h"
@@ -86,6 +87,8 @@ void run_copies(const kernels::CudaCopyRuns& work) {
     });
     if (run.range.elements != 0 && state().peer_kernels_broken && is_elsewhere(running, run.src))
       *bytes_at(run.dst, run.range.elements - 1) ^= std::byte{1};
+    if (run.range.elements != 0 && state().peer_writes_broken && is_elsewhere(running, run.dst))
+      *bytes_at(run.dst, 0) ^= std::byte{1};
   }
 }
 
@@ -116,6 +119,7 @@ bool is_reduction(const Kernel& kernel) {
 }  // namespace
 
 size_t parameter_bytes(const Kernel& kernel) {
+  if (is_of_board(kernel)) return sizeof(kernels::CudaBoardCall);
   if (is_reduction(kernel)) return kernel.name == "scale" ? sizeof(kernels::CudaScale) : sizeof(kernels::CudaReduce);
   if (kernel.image != "move") return 0;
   if (kernel.name == "copy_rows") return sizeof(kernels::CudaCopy);

@@ -86,6 +86,7 @@ struct State {
   bool nvlinks = false;
   bool peer_copies_broken = false;
   bool peer_kernels_broken = false;
+  bool peer_writes_broken = false;
   bool pools = false;
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;
@@ -152,6 +153,9 @@ const Entry* entry_of_graphs(const std::string& name);
 // Runs a kernel on the CPU, for the device of the context (fake_kernels.cpp).
 void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters);
 size_t parameter_bytes(const Kernel& kernel);
+// Kernels of the board of devices, which wait for each other (fake_board.cpp).
+bool is_of_board(const Kernel& kernel);
+Action board_action(CUcontext context, const Kernel& kernel, const void* parameters, uint32_t blocks);
 
 }  // namespace trestle::fake
 

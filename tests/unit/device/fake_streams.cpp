@@ -263,6 +263,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned row_block
   state().launched = kernel->image + "." + kernel->name;
   auto copied = std::make_shared<std::vector<char>>(begin, begin + parameter_bytes(*kernel));
   CUcontext const context = stream_of(stream).context;
+  if (is_of_board(*kernel)) return submit(stream, board_action(context, *kernel, copied->data(), blocks));
   return submit_at_once(stream, [context, kernel, copied] { run_kernel(context, *kernel, copied->data()); });
 }
 

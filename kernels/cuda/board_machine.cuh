@@ -1,0 +1,52 @@
+// CudaMachine: the Machine of board_body.h on a GPU.
+//
+// Lines and words are accessed as single strong operations of the whole system (PTX ISA, memory consistency model): a
+// line is never torn, and peers and the host see it without a fence.
+#pragma once
+
+#include <cstdint>
+
+namespace trestle::kernels {
+
+class CudaMachine {
+ public:
+  // aborted: a variable in shared memory.
+  __device__ explicit CudaMachine(uint32_t* aborted) : aborted_(aborted) {}
+
+  __device__ uint32_t thread() const { return threadIdx.x; }
+  __device__ uint32_t threads() const { return blockDim.x; }
+  __device__ uint32_t block() const { return blockIdx.x; }
+  __device__ uint32_t blocks() const { return gridDim.x; }
+  __device__ uint32_t& aborted() { return *aborted_; }
+
+  __device__ uint64_t load_line(const uint64_t* at) const {
+    uint64_t line;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(line) : "l"(at) : "memory");
+    return line;
+  }
+  __device__ void store_line(uint64_t* at, uint64_t line) const {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(line) : "memory");
+  }
+  __device__ uint32_t load_word(const uint32_t* at) const {
+    uint32_t word;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");
+    return word;
+  }
+  __device__ void store_word(uint32_t* at, uint32_t word) const {
+    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(word) : "memory");
+  }
+  __device__ void fence() const { asm volatile("fence.sc.sys;" ::: "memory"); }
+  __device__ void sync() const { __syncthreads(); }
+  __device__ void pause() const { __nanosleep(1000); }
+  // Only one thread of each block calls it.
+  __device__ bool is_last_block(uint32_t* counter) const {
+    if (atomicAdd(counter, 1) != gridDim.x - 1) return false;
+    atomicExch(counter, 0);
+    return true;
+  }
+
+ private:
+  uint32_t* const aborted_;
+};
+
+}  // namespace trestle::kernels

@@ -1,0 +1,135 @@
+// The kernels of the board of devices, over the code that devices run (kernels/cuda/board_body.h). They wait for those
+// of other ranks, so they run beside the streams, on threads of their own, and their stream waits for their end.
+#include <atomic>
+#include <barrier>
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "kernels/cuda/board_body.h"
+#include "unit/device/fake_state.h"
+
+namespace trestle::fake {
+namespace {
+
+using kernels::CudaBoardCall;
+
+constexpr uint32_t kThreads = 2;  // of a block
+
+// What the threads of a block share.
+struct SharedBlock {
+  std::barrier<> barrier{kThreads};
+  uint32_t aborted = 0;
+};
+
+class FakeMachine {
+ public:
+  FakeMachine(SharedBlock& shared, uint32_t thread, uint32_t block, uint32_t blocks)
+      : shared_(shared), thread_(thread), block_(block), blocks_(blocks) {}
+
+  uint32_t thread() const { return thread_; }
+  uint32_t threads() const { return kThreads; }
+  uint32_t block() const { return block_; }
+  uint32_t blocks() const { return blocks_; }
+  uint32_t& aborted() { return shared_.aborted; }
+
+  uint64_t load_line(const uint64_t* at) const {
+    std::this_thread::yield();
+    return std::atomic_ref(*const_cast<uint64_t*>(at)).load();
+  }
+  void store_line(uint64_t* at, uint64_t line) const { std::atomic_ref(*at).store(line); }
+  uint32_t load_word(const uint32_t* at) const { return std::atomic_ref(*const_cast<uint32_t*>(at)).load(); }
+  void store_word(uint32_t* at, uint32_t word) const { std::atomic_ref(*at).store(word); }
+  void fence() const {}  // every access is sequentially consistent
+  void sync() const { shared_.barrier.arrive_and_wait(); }
+  void pause() const { std::this_thread::yield(); }
+  bool is_last_block(uint32_t* counter) const {
+    const std::atomic_ref word(*counter);
+    if (word.fetch_add(1) != blocks_ - 1) return false;
+    word.store(0);
+    return true;
+  }
+
+ private:
+  SharedBlock& shared_;
+  const uint32_t thread_;
+  const uint32_t block_;
+  const uint32_t blocks_;
+};
+
+using Body = void (*)(FakeMachine&, const CudaBoardCall&);
+
+template <class Data>
+Body body() {
+  return &kernels::run_board<FakeMachine, Data>;
+}
+
+template <DataType type>
+Body sums(ReduceOp op) {
+  using E = kernels::Element<type>;
+  if (op == ReduceOp::kProd) return body<kernels::Sums<E, ReduceOp::kProd>>();
+  if (op == ReduceOp::kMax) return body<kernels::Sums<E, ReduceOp::kMax>>();
+  if (op == ReduceOp::kMin) return body<kernels::Sums<E, ReduceOp::kMin>>();
+  return body<kernels::Sums<E, ReduceOp::kSum>>();
+}
+
+template <size_t... types>
+Body find_sums(DataType type, ReduceOp op, std::index_sequence<types...>) {
+  Body found = nullptr;
+  ((static_cast<DataType>(types) == type ? void(found = sums<static_cast<DataType>(types)>(op)) : void()), ...);
+  return found;
+}
+
+const std::string kReduceImage = "reduce_";
+const std::string kBoard = "board_";
+
+Body body_of(const Kernel& kernel) {
+  if (kernel.image == "move") return body<kernels::Copies>();
+  const DataType type = parse_data_type(kernel.image.substr(kReduceImage.size())).value();
+  const ReduceOp op = parse_reduce_op(kernel.name.substr(kBoard.size())).value();
+  return find_sums(type, op, std::make_index_sequence<kDataTypes>());
+}
+
+// What runs of one launch.
+struct Launch {
+  CudaBoardCall call;
+  Body body = nullptr;
+  uint32_t blocks = 1;
+  std::deque<SharedBlock> shared;  // by block
+  std::atomic<uint32_t> running{0};
+  bool begun = false;
+};
+
+void begin(const std::shared_ptr<Launch>& launch) {
+  launch->begun = true;
+  launch->running = launch->blocks * kThreads;
+  for (uint32_t block = 0; block < launch->blocks; ++block) launch->shared.emplace_back();
+  for (uint32_t i = 0; i < launch->blocks * kThreads; ++i) {
+    std::thread([launch, i] {
+      const uint32_t block = i / kThreads;
+      FakeMachine machine(launch->shared[block], i % kThreads, block, launch->blocks);
+      launch->body(machine, launch->call);
+      --launch->running;
+    }).detach();
+  }
+}
+
+}  // namespace
+
+bool is_of_board(const Kernel& kernel) {
+  return kernel.name.compare(0, kBoard.size(), kBoard) == 0;
+}
+
+Action board_action(CUcontext context, const Kernel& kernel, const void* parameters, uint32_t blocks) {
+  auto launch = std::make_shared<Launch>();
+  launch->call = *static_cast<const CudaBoardCall*>(parameters);
+  launch->body = body_of(kernel);
+  launch->blocks = blocks;
+  for (uint32_t r = 0; r < launch->call.ranks; ++r) is_elsewhere(context, launch->call.lines[r]);
+  return [launch] {
+    if (!launch->begun) begin(launch);
+    return launch->running == 0;
+  };
+}
+
+}  // namespace trestle::fake
