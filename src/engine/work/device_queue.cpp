@@ -1,7 +1,6 @@
 #include "engine/work/device_queue.h"
 
 #include <poll.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <string>
@@ -15,10 +14,6 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kPartsPerTurn = 4;  // of one call, which holds the progress lock
-constexpr int64_t kSpinNs = 20'000;
-constexpr int64_t kLeastDelayNs = 20'000;
-constexpr int64_t kMostDelayNs = 1'000'000;
-constexpr int64_t kDelayShare = 4;
 
 }  // namespace
 
@@ -30,10 +25,7 @@ Result<std::unique_ptr<DeviceQueue>> DeviceQueue::create(Device& device, std::sh
 }
 
 Status DeviceQueue::prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way) {
-  timer_ = UniqueFd::open([] { return ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); });
-  if (!timer_) {
-    return Error{Code::kSystemError, "no descriptors are left for a work queue (limit of open files: ulimit -n)"};
-  }
+  TRY(timer_.open());
   kernels_ = std::move(kernels);
   if (kernels_ == nullptr) kernels_ = TRY(DeviceKernels::create(device_));
   // Collectives go before the program's own kernels, which wait for them.
@@ -60,10 +52,9 @@ void DeviceQueue::submit(Work& work) {
   (first_ == nullptr ? first_ : last_->next) = &work;
   last_ = &work;
   if (issued_ == nullptr) issued_ = &work;
-  moved_ns_ = monotonic_clock().now_ns();
+  timer_.moved();
   issue();
-  // The sleeper was told that there is nothing to wait for, so the timer must wake it.
-  if (asleep_) arm(kLeastDelayNs);
+  timer_.begin_beside_sleeper();
 }
 
 bool DeviceQueue::poll() {
@@ -73,7 +64,7 @@ bool DeviceQueue::poll() {
   bool ended = end_parts();
   issue();
   if (failure_) ended = end_failed() || ended;
-  if (ended || first_part_ != first_part) moved_ns_ = monotonic_clock().now_ns();
+  if (ended || first_part_ != first_part) timer_.moved();
   return ended;
 }
 
@@ -198,26 +189,10 @@ bool DeviceQueue::might_find_something() {
 }
 
 bool DeviceQueue::prepare_sleep() {
-  if (!closed_ && first_ != nullptr) {
-    const int64_t waited_ns = monotonic_clock().now_ns() - moved_ns_;
-    if (waited_ns < kSpinNs || might_find_something()) return false;
-    arm(std::clamp(waited_ns / kDelayShare, kLeastDelayNs, kMostDelayNs));
-  }
-  asleep_ = true;
+  const bool waits = !closed_ && first_ != nullptr;
+  if (waits && (!timer_.may_sleep() || might_find_something())) return false;
+  timer_.prepare(waits);
   return true;
-}
-
-void DeviceQueue::finish_sleep() {
-  asleep_ = false;
-  if (armed_) arm(0);
-}
-
-// 0: it does not ring, and what it rang is forgotten.
-void DeviceQueue::arm(int64_t delay_ns) {
-  armed_ = delay_ns != 0;
-  itimerspec when{};
-  when.it_value.tv_nsec = delay_ns;
-  (void)::timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
 // ---- the end

@@ -11,11 +11,9 @@
 // queue (many ranks on one GPU), a launch may still wait for room, but never for ever: nothing on this stream waits for
 // the host or for another stream, so the device empties it although nobody drives. Gates are on the callers' streams.
 //
-// Sleeping: the end of work rings no bell, so a timer wakes the sleeper, who looks. Its delay is a quarter of the time
-// since something was submitted or ended, but 20 us at least and 1 ms at most: the sleeper is late by a quarter of the
-// work's time, and costs little while work is held for long. For a short while after the last event there is no sleep
-// at all. A host function behind the work could ring an eventfd instead. But the driver calls host functions of all
-// streams one after another: it would wait behind a caller's function that may wait for this very work.
+// Sleeping: the end of work rings no bell, so a timer wakes the sleeper, who looks (engine/work/look_timer.h). A host
+// function behind the work could ring an eventfd instead. But the driver calls host functions of all streams one after
+// another: it would wait behind a caller's function that may wait for this very work.
 //
 // Failure: when the driver refuses a call or the device breaks, the work that was affected and all work behind it ends
 // with the driver's sentence, as soon as nothing runs on the stream any more. Further work ends with the same sentence.
@@ -26,9 +24,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/unique_fd.h"
 #include "device/gate.h"
 #include "engine/work/device_launches.h"
+#include "engine/work/look_timer.h"
 #include "engine/work/work_queue.h"
 
 namespace trestle {
@@ -45,9 +43,9 @@ class DeviceQueue : public WorkQueue {
 
   void submit(Work& work) override;
   bool poll() override;
-  int event_fd() const override { return timer_.get(); }
+  int event_fd() const override { return timer_.fd(); }
   bool prepare_sleep() override;
-  void finish_sleep() override;
+  void finish_sleep() override { timer_.finish(); }
   bool close(int64_t give_up_ns) override;
 
   // No more is submitted while so many copies and launches are under way.
@@ -85,7 +83,6 @@ class DeviceQueue : public WorkQueue {
   bool still_runs();
   bool might_find_something();
   void fail(Error error);
-  void arm(int64_t delay_ns);
 
   Device& device_;
   std::shared_ptr<DeviceKernels> kernels_;
@@ -93,7 +90,7 @@ class DeviceQueue : public WorkQueue {
   bool has_stream_ = false;
   std::unique_ptr<Mark> mark_;
   std::optional<DeviceLaunches> launches_;
-  UniqueFd timer_;
+  LookTimer timer_;
 
   // All work that is not done, linked by Work::next.
   Work* first_ = nullptr;
@@ -111,9 +108,6 @@ class DeviceQueue : public WorkQueue {
   std::optional<Error> failure_;
   bool rests_ = false;  // nothing runs on the stream, and nothing will
   bool closed_ = false;
-  bool asleep_ = false;
-  bool armed_ = false;
-  int64_t moved_ns_ = 0;  // when work was submitted, or a part of it ended, last
 };
 
 }  // namespace trestle

@@ -10,29 +10,16 @@
 // that sends the result, must wait until the work is *done*.
 #pragma once
 
+#include "engine/work/polled.h"
 #include "engine/work/work.h"
 
 namespace trestle {
 
-class WorkQueue {
+class WorkQueue : public Polled {
  public:
-  virtual ~WorkQueue() = default;
-
-  // Takes the work. It must not move or die until it is done or close() has returned.
+  // Takes the work. It must not move or die until it is done or close() has returned. poll() sets the state of work
+  // that has ended to kDone.
   virtual void submit(Work& work) = 0;
-  // Sets the state of work that has ended to kDone. True if there was any.
-  virtual bool poll() = 0;
-
-  // Sleeping, as with Transport: event_fd() becomes readable when poll() might find something; -1: never needed.
-  // prepare_sleep() returns false if there is something already.
-  virtual int event_fd() const = 0;
-  virtual bool prepare_sleep() = 0;
-  virtual void finish_sleep() = 0;
-
-  // Drops work that has not begun and waits for work that has, which may take as long as a user-defined function.
-  // False: at `give_up_ns` (monotonic clock) it still ran. After true no memory is touched and nothing that was not
-  // done will be. Idempotent.
-  virtual bool close(int64_t give_up_ns) = 0;
 };
 
 }  // namespace trestle
