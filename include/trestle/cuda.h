@@ -43,6 +43,18 @@
 extern "C" {
 #endif
 
+/* Small collectives on device memory (trestleConfig_t.deviceExpressBytes), where all ranks of the communicator are in one
+ * process, their devices reach each other, and their streams can wait for words: each rank launches one kernel, which waits
+ * for those of the other ranks. It is launched on the caller's CUDA stream, when the call is made, unless the call is in a
+ * group or other work is queued before it on the Trestle stream.
+ * - Such calls of one communicator run in the order in which they are made, also on different streams. So what one of
+ *   them waits for must not wait for a later one. An example that never ends: rank 0 makes recv and call 1 on stream A,
+ *   and call 2 on stream B; rank 1 makes call 1, call 2, and the send behind it on one stream. The same holds for NCCL.
+ * - A waiting kernel occupies up to 16 blocks of 256 threads. Ranks that share a device need streams that the device
+ *   runs beside each other: with more streams than CUDA_DEVICE_MAX_CONNECTIONS, one rank's kernel may stand behind
+ *   another one's, which waits for it. Then set deviceExpressBytes to 0.
+ * - A CUDA stream takes about a thousand such calls ahead. Then the caller waits for room, as in any launch. */
+
 /* ---- Streams of CUDA --------------------------------------------------------------------------------------------- */
 
 /* Makes a stream whose calls are ordered on a CUDA stream. cudaStream is a cudaStream_t or CUstream; it stays the

@@ -41,6 +41,7 @@ constexpr SizeField kSizes[] = {
     {&trestleConfig_t::heartbeatMs, "TRESTLE_HEARTBEAT", "ms"},
     {&trestleConfig_t::segmentBytes, "TRESTLE_SEGMENT", ""},
     {&trestleConfig_t::expressBytes, "TRESTLE_EXPRESS_BYTES", ""},
+    {&trestleConfig_t::deviceExpressBytes, "TRESTLE_DEVICE_EXPRESS_BYTES", ""},
     {&trestleConfig_t::eagerBytes, "TRESTLE_EAGER", ""},
     {&trestleConfig_t::stagingBytes, "TRESTLE_STAGING", ""},
     {&trestleConfig_t::railTimeoutMs, "TRESTLE_RAIL_TIMEOUT", "ms"},

@@ -93,6 +93,15 @@ class Mark {
   }
   // The ticket that is reached when everything submitted to the stream before has been done. Enqueues. Needs room.
   Result<uint32_t> put(StreamHandle* stream);
+  // The same, where a kernel writes the ticket when it begins: submit(word, ticket) submits it. Only with kWord.
+  template <class Submit>
+  Result<uint32_t> put_by(StreamHandle* stream, Submit&& submit) {
+    const uint32_t ticket = last_.load(std::memory_order_relaxed) + 1;
+    stream_.store(stream, std::memory_order_relaxed);
+    TRY(submit(word_, ticket));
+    last_.store(ticket, std::memory_order_release);
+    return ticket;
+  }
   // Asks. The last ticket that was reached; 0: none yet. Error: the device failed, found at the latest in the 1024th
   // call that finds nothing new.
   Result<uint32_t> reached();

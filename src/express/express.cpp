@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "express/stamp.h"
 #include "kernels/scale.h"
 #include "sched/model/board_cost.h"
 
@@ -12,15 +13,6 @@ namespace {
 
 // Every rank reads the slots of all ranks: beyond this size it reads more than a plan would send.
 constexpr uint64_t kMostBytesRead = 64 * 1024;
-
-// The stamp of an operation: its check and the low bits of its number, which distinguish equal calls in a row.
-constexpr int kNumberBits = 12;
-static_assert(kCheckBits + kNumberBits <= kStampBits);
-constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
-
-uint64_t stamp_of(const ExpressCall& call) {
-  return call.check << kNumberBits | (call.number & kNumberMask);
-}
 
 }  // namespace
 
@@ -106,10 +98,7 @@ int32_t Express::awaited_rank(const ExpressCall& call) const {
 }
 
 Express::Other Express::run_by_dissenter(const ExpressCall& call) const {
-  const uint64_t stamp = board_->stamp(call.dissenter, call.sequence);
-  const uint64_t ahead = (stamp - call.number) & kNumberMask;
-  const bool behind = ahead > kNumberMask / 2 && call.number + ahead > kNumberMask;
-  return {call.number + ahead - (behind ? kNumberMask + 1 : 0), stamp >> kNumberBits};
+  return other_by_stamp(call, board_->stamp(call.dissenter, call.sequence));
 }
 
 void Express::reduce(const ExpressCall& call, uint64_t offset, uint64_t elements, std::byte* recv) {

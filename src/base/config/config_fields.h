@@ -34,6 +34,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_HEARTBEAT", "heartbeatMs"},
     {"TRESTLE_SEGMENT", "segmentBytes"},
     {"TRESTLE_EXPRESS_BYTES", "expressBytes"},
+    {"TRESTLE_DEVICE_EXPRESS_BYTES", "deviceExpressBytes"},
     {"TRESTLE_EAGER", "eagerBytes"},
     {"TRESTLE_STAGING", "stagingBytes"},
     {"TRESTLE_INFLIGHT", "inflight"},

@@ -97,6 +97,7 @@ inline constexpr Variable kVariables[] = {
   {"TRESTLE_CONGESTION",      K::kText,       &C::congestion_control, "cubic",   0, 0, "", kLocal, "TCP congestion control of data connections. Empty: the system's."},
   {"TRESTLE_EXPRESS",         K::kBoolean,    &C::express,           "1",        0, 0, "", kAgreed, "Use the express path for small operations."},
   {"TRESTLE_EXPRESS_BYTES",   K::kBytes,      &C::express_bytes,     "8K",       0, 8192, "", kAgreed, "Largest operation, in bytes per rank, that takes the express path."},
+  {"TRESTLE_DEVICE_EXPRESS_BYTES", K::kBytes, &C::device_express_bytes, "64K",   0, 1 << 16, "", kAgreed, "Largest operation on memory of devices, in bytes per rank and block, that one kernel per rank does, where all ranks are in one process; 0: none. TRESTLE_EXPRESS=0 has the same effect."},
   {"TRESTLE_EAGER",           K::kBytes,      &C::eager_bytes,       "16K",      0, 1 << 20, "", kAgreed, "Largest message that is sent before the receiver has said that its block is free; 0: only empty ones are."},
   {"TRESTLE_STAGING",         K::kBytes,      &C::staging_bytes,     "64M",      1 << 20, 1024 * kGiB, "", kAgreed, "Staging memory that a communicator may use per rank."},
   {"TRESTLE_SHM_MAP",         K::kBoolean,    &C::map_shared_memory, "1",        0, 0, "", kAgreed, "Map memory from trestleMemAlloc of peers on the same host and reduce it in place."},

@@ -51,17 +51,39 @@ Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>
   const PreparedCall prepared = TRY(planner_.prepare(call, {stream}));
   {
     const MutexLock in_order(outer_mutex_);
-    StreamEntry entry = TRY(stream->enter());
-    TRY(enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry)));
+    if (planner_.is_on_device_board(call) && stream->has_outer()) {
+      TRY(submit_kernel(call, prepared, stream));
+    } else {
+      StreamEntry entry = TRY(stream->enter());
+      TRY(enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry)));
+    }
   }
   committed();
   return {};
 }
 
+// The call becomes a kernel in the outer stream. The kernel needs the call's number, so an error of the driver fails
+// the communicator. A call that must wait for other calls is held as any other.
+Status CallPath::submit_kernel(const Call& call, const PreparedCall& prepared, const std::shared_ptr<Stream>& stream) {
+  TRY(stream->may_enter());
+  Operation* const operation = commit(call, prepared, *stream, {});
+  DeviceBoard& board = *engine_.device_board();
+  ExpressCall& express = *operation->express();
+  const auto launch = [&](const OuterPlace& place) { return board.launch_on(place, express); };
+  const auto enter = [&] { return board.is_next(express) ? stream->enter_kernel(engine_, launch) : stream->enter(); };
+  Result<StreamEntry> entry = unless_out_of_memory(enter, [] {
+    return Result<StreamEntry>(Error{Code::kSystemError, "out of memory"});
+  });
+  if (entry.ok()) return enqueue(operation, *stream, std::move(entry).value());
+  engine_.fail_of_user(entry.error());  // with the name of this rank
+  engine_.retire(operation);
+  return std::move(entry).error();
+}
+
 // If the stream is idle, the calling thread runs the call at once. A call that is not complete after the thread's spins
 // becomes an ordinary operation.
 Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>& stream) {
-  ExpressCall express = express_call(call, next_number_);
+  ExpressCall express = express_call(call, next_number_, engine_.express()->next_sequence());
   if (stream->idle() && !stream->failed() && run_express(express)) {
     take_number(call);
     engine_.statistics().ran_express(call.request.collective,
@@ -78,7 +100,7 @@ Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>&
       [&] { return Status(fail_without_memory()); });
 }
 
-ExpressCall CallPath::express_call(const Call& call, uint64_t number) {
+ExpressCall CallPath::express_call(const Call& call, uint64_t number, uint64_t sequence) {
   const PrepareRequest& r = call.request;
   ExpressCall express;
   express.collective = r.collective;
@@ -93,7 +115,7 @@ ExpressCall CallPath::express_call(const Call& call, uint64_t number) {
   express.half = r.half;
   express.number = number;
   express.check = check_of(r, kOverBoard);
-  express.sequence = engine_.express()->next_sequence();
+  express.sequence = sequence;
   return express;
 }
 
@@ -159,8 +181,12 @@ Operation* CallPath::commit(const Call& call, const PreparedCall& prepared, Stre
   log_at_info(call, stream, true, ahead);
   stream.used_by(engine_);
   const bool over_board = planner_.is_express(call);
-  Operation* operation = bind(call, prepared, over_board, ahead);
-  if (over_board) operation->make_express(express_call(call, operation->number()));
+  const bool on_device = planner_.is_on_device_board(call);
+  Operation* operation = bind(call, prepared, over_board || on_device, ahead);
+  if (over_board || on_device) {
+    const uint64_t sequence = on_device ? engine_.device_board()->next_sequence() : engine_.express()->next_sequence();
+    operation->make_express(express_call(call, operation->number(), sequence));
+  }
   if (call.request.captured) count_replay(call, *ahead);
   return operation;
 }

@@ -91,12 +91,14 @@ class CallPath {
 
  private:
   Status submit_express(const Call& call, const std::shared_ptr<Stream>& stream) TRESTLE_REQUIRES(submit_mutex_);
-  ExpressCall express_call(const Call& call, uint64_t number);
+  ExpressCall express_call(const Call& call, uint64_t number, uint64_t sequence);
   bool run_express(ExpressCall& express);
   Operation* bind(const Call& call, const PreparedCall& prepared, bool over_board, std::optional<uint64_t> ahead = {})
       TRESTLE_REQUIRES(submit_mutex_);
   Status enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
   Status submit_prepared(const Call& call, const std::shared_ptr<Stream>& stream);
+  Status submit_kernel(const Call& call, const PreparedCall& prepared, const std::shared_ptr<Stream>& stream)
+      TRESTLE_REQUIRES(outer_mutex_);
   void drop_unmapped(const Call& call, const CallBytes& reach);
 
   uint64_t& next_number_of(int32_t peer, bool sending) TRESTLE_REQUIRES(submit_mutex_) {

@@ -44,6 +44,14 @@ bool CallPlanner::may_be_express(const SharedOptions& options) {
   return !options->schedule || find_policy(*options->schedule).ok();
 }
 
+// Captured calls have no one order with the others. A deterministic call gives the same bits where there is no board of
+// devices, because ranks have processes of their own.
+bool CallPlanner::is_small_on_device(const PrepareRequest& request) const {
+  if (request.peer >= 0 || request.captured || is_user_defined(request.op)) return false;
+  if (request.options && (request.options->deterministic || !may_be_express(request.options))) return false;
+  return engine_.device_board()->serves(request.collective, request.count * size_of(request.type), request.half);
+}
+
 Result<ScheduleCache::Entry> CallPlanner::schedule_for(const PrepareRequest& request) {
   SelectionRequest what;
   what.collective = request.collective;
@@ -79,6 +87,7 @@ std::shared_ptr<const Prepared> CallPlanner::build_express(const PrepareRequest&
   express->type = request.type;
   express->op = request.op;
   express->custom = request.custom;
+  express->place = request.place;
   express->count = request.count;
   express->ranks = membership_.ranks();
   express->check = check_of(request, kOverBoard);
@@ -99,7 +108,7 @@ Result<std::shared_ptr<const Prepared>> CallPlanner::build(const Call& call) {
       &membership_.peer_paths(),
       &segments_in_flight};
   if (call.request.peer >= 0) return prepare_point_to_point(call.request, call.sending, context);
-  if (is_express(call)) return build_express(call.request);
+  if (is_express(call) || is_on_device_board(call)) return build_express(call.request);
   const ScheduleCache::Entry schedule = TRY(schedule_for(call.request));
   if (log_enabled(LogLevel::kInfo, Subsystem::kTuning)) log_schedule(membership_, topology, call.request, *schedule);
   auto prepared = TRY(trestle::prepare(call.request, *schedule, context));

@@ -59,6 +59,12 @@ class CallPlanner {
     return engine_.express()->serves(r.collective, r.count * size_of(r.type), r.half);
   }
 
+  // Whether the call goes over the board of devices.
+  bool is_on_device_board(const Call& call) const {
+    if (call.request.place != MemoryPlace::kDevice || engine_.device_board() == nullptr) return false;
+    return is_small_on_device(call.request);
+  }
+
   // From the cache, or built now. The engine has staging for it on the lane. Errors: the call's options fit no
   // schedule; the device has no memory.
   Result<PreparedCall> prepare(const Call& call, const Lane& lane);
@@ -72,6 +78,7 @@ class CallPlanner {
 
  private:
   static bool may_be_express(const SharedOptions& options);
+  bool is_small_on_device(const PrepareRequest& request) const;
   Result<ScheduleCache::Entry> schedule_for(const PrepareRequest& request);
   // place: of the data, as all ranks know it.
   Result<ScheduleCache::Entry> schedule_for(const SelectionRequest& what, const SharedOptions& options,

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,11 @@
 namespace trestle {
 
 namespace {
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 pid_t this_thread() {
   return static_cast<pid_t>(::syscall(SYS_gettid));
@@ -27,6 +33,7 @@ Result<std::unique_ptr<OuterStream>> DeviceStream::create(OpenedDevice& device, 
 DeviceStream::DeviceStream(OpenedDevice& device, StreamHandle* stream, std::unique_ptr<StreamLink> link)
     : device_(device),
       stream_(stream),
+      id_(next_id()),
       thread_(stream == per_thread_stream() ? this_thread() : 0),
       link_(std::move(link)) {}
 
@@ -93,6 +100,18 @@ Status DeviceStream::check() {
   if (!capturing.ok() || capturing.value()) return {};
   TRY(device_.device().is_idle(stream_));
   return {};
+}
+
+bool DeviceStream::has_kernels() const {
+  return device_.links().waits_for_words();
+}
+
+Result<OuterStream::Ticket> DeviceStream::put_kernel(const std::function<Status(const OuterPlace&)>& submit) {
+  Ticket ticket;
+  ticket.mark = TRY(link_->mark->put_by(stream_, [&](uint32_t* word, uint32_t mark) {
+    return submit({stream_, id_, word, mark});
+  }));
+  return ticket;
 }
 
 Result<bool> DeviceStream::has_reached(uint32_t mark) {

@@ -25,6 +25,9 @@ class DeviceStream : public OuterStream {
 
   int device() const override;
   Result<Ticket> put(bool mark, bool gate) override;
+  Status may_put() override { return check_usable(true); }
+  Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) override;
+  bool has_kernels() const override;
   Result<std::shared_ptr<CaptureLane>> captured_lane() override;
   Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
                                                std::shared_ptr<GraphCalls> calls) override;
@@ -39,6 +42,7 @@ class DeviceStream : public OuterStream {
 
   OpenedDevice& device_;
   StreamHandle* const stream_;
+  const uint64_t id_;
   const pid_t thread_;  // the only one that the stream is there for; 0: any
   std::unique_ptr<StreamLink> link_;
   Mutex lane_mutex_;

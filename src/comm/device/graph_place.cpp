@@ -66,6 +66,10 @@ Result<OuterStream::Ticket> GraphPlace::put(bool, bool gate) {
   return ticket;
 }
 
+Result<OuterStream::Ticket> GraphPlace::put_kernel(const std::function<Status(const OuterPlace&)>&) {
+  return Error{Code::kInternalError, "a launch of a graph takes no kernel"};
+}
+
 Result<std::unique_ptr<OuterStream>> GraphPlace::capture(std::shared_ptr<CaptureLane>, std::shared_ptr<GraphCalls>) {
   return Error{Code::kInternalError, "a launch of a graph cannot be captured"};
 }

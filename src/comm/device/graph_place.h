@@ -24,6 +24,9 @@ class GraphPlace : public OuterStream {
 
   int device() const override;
   Result<Ticket> put(bool mark, bool gate) override;
+  Status may_put() override { return {}; }
+  Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) override;
+  bool has_kernels() const override { return false; }
   Result<std::shared_ptr<CaptureLane>> captured_lane() override { return std::shared_ptr<CaptureLane>(); }
   Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
                                                std::shared_ptr<GraphCalls> calls) override;

@@ -24,12 +24,12 @@ Result<PeerEnd> OpenedDevice::peer_end() {
   return PeerEnd{device_.get(), probe_.get(), std::move(kernels)};
 }
 
-void OpenedDevice::keep(std::shared_ptr<const OpenedOutbox> opened) {
+void OpenedDevice::keep(std::shared_ptr<const void> opened) {
   const MutexLock lock(keeping_);
   kept_.push_back(std::move(opened));
 }
 
-void OpenedDevice::let_go(const std::shared_ptr<const OpenedOutbox>& opened) {
+void OpenedDevice::let_go(const std::shared_ptr<const void>& opened) {
   const MutexLock lock(keeping_);
   std::erase(kept_, opened);
 }

@@ -31,9 +31,10 @@ class OpenedDevice {
   Device& device() { return *device_; }
   StreamLinks& links() { return links_; }
   OutboxStore& outboxes() { return outboxes_; }
-  // Keeps what was opened, to the end of the process or until it is let go: the device may still read it. Any thread.
-  void keep(std::shared_ptr<const OpenedOutbox> opened);
-  void let_go(const std::shared_ptr<const OpenedOutbox>& opened);
+  // Keeps what was opened or made, to the end of the process or until it is let go: the device may still read it. Any
+  // thread.
+  void keep(std::shared_ptr<const void> opened);
+  void let_go(const std::shared_ptr<const void>& opened);
   // The library's code on this device, which all of its users share: loading it takes the driver long. It stays as long
   // as one of them has it; the last one unloads it. Slow the first time. Any thread.
   Result<std::shared_ptr<DeviceKernels>> kernels();
@@ -46,7 +47,7 @@ class OpenedDevice {
   StreamLinks links_;
   OutboxStore outboxes_;
   Mutex keeping_;
-  std::vector<std::shared_ptr<const OpenedOutbox>> kept_ TRESTLE_GUARDED_BY(keeping_);
+  std::vector<std::shared_ptr<const void>> kept_ TRESTLE_GUARDED_BY(keeping_);
   Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it
   std::weak_ptr<DeviceKernels> kernels_ TRESTLE_GUARDED_BY(loading_);
   Mutex probing_;  // while the probe is made

@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "comm/device/find_peer_paths.h"
+#include "comm/setup/board_setup.h"
 #include "comm/setup/device_links.h"
 #include "comm/setup/port_needs.h"
 #include "comm/setup/process_paths.h"
@@ -30,6 +31,8 @@ constexpr const char* kBoardAddress = "board";
 constexpr const char* kDeviceAddress = "device";
 // What tell_device() says of it.
 constexpr const char* kGpuAddress = "gpu";
+// A rank has brought its memory for the board of devices.
+constexpr const char* kDeviceBoardAddress = "device board";
 // Where ranks of other processes find its outbox (OutboxAddress).
 constexpr const char* kOutboxAddress = "outbox";
 
@@ -157,10 +160,12 @@ class Wirer {
     if (settings_.config.device >= 0)
       mine.addresses[kGpuAddress] = TRY(tell_device(static_cast<int>(settings_.config.device)));
     offer_outbox(mine, at);
+    bring_device_board(mine);
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
     TRY(open_outboxes());
     TRY(agree_on_device_links());
+    TRY(make_device_board(at));
     TRY(open_board());
     return std::move(wiring_);
   }
@@ -280,6 +285,26 @@ class Wirer {
     return {};
   }
 
+  void bring_device_board(RankInfo& mine) {
+    const Config& config = settings_.config;
+    if (!has_peer_paths(settings_) || !config.express || !config.algorithm.empty()) return;
+    device_board_.emplace(static_cast<int>(config.device), bootstrap_.rank(), bootstrap_.nranks(),
+                          to_hex(bootstrap_.job()), static_cast<uint64_t>(config.device_express_bytes));
+    if (device_board_->is_possible(wiring_.peer_paths) && device_board_->bring())
+      mine.addresses[kDeviceBoardAddress] = "";
+  }
+
+  // All ranks see which of them have brought memory, so they agree.
+  Status make_device_board(const Whereabouts& at) {
+    const auto has_brought = [](const RankInfo& info) { return info.addresses.contains(kDeviceBoardAddress); };
+    if (!std::ranges::all_of(wiring_.infos, has_brought)) return {};
+    std::vector<int> devices;
+    for (const RankInfo& info : wiring_.infos) devices.push_back(device_in_process(info, at));
+    const Status made = device_board_->make(devices, device_);
+    if (!made.ok()) return bootstrap_.cause_of(made.error());
+    return {};
+  }
+
   // All ranks exchange what they have found, if any has a device.
   Status agree_on_device_links() {
     std::vector<std::string> told, hosts;
@@ -378,6 +403,7 @@ class Wirer {
   RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
   std::optional<ProcessPaths> process_paths_;  // of a rank that may have some
+  std::optional<BoardSetup> device_board_;     // likewise
 };
 
 }  // namespace

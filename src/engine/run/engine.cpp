@@ -42,11 +42,12 @@ std::string out_of_memory_on(const EngineConfig& config) {
          " is out of memory";
 }
 
-std::vector<WorkQueue*> queues_of(const EngineConfig& config) {
-  std::vector<WorkQueue*> queues;
-  if (config.work != nullptr) queues.push_back(config.work.get());
-  if (config.device.work != nullptr) queues.push_back(config.device.work.get());
-  return queues;
+std::vector<Polled*> polled_of(const EngineConfig& config) {
+  std::vector<Polled*> polled;
+  if (config.work != nullptr) polled.push_back(config.work.get());
+  if (config.device.work != nullptr) polled.push_back(config.device.work.get());
+  if (config.device.board != nullptr) polled.push_back(config.device.board.get());
+  return polled;
 }
 
 void watch(int epoll, int fd) {
@@ -69,7 +70,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
                   ? nullptr
                   : new DevicePools{ClaimPool(statistics_.staging(), *config_.device.memory, config_.device.device),
                                     ClaimPool(statistics_.staging(), *config_.device.pinned, kHostMemory)}),
-      queues_(queues_of(config_)),
+      polled_(polled_of(config_)),
       agreement_(config_.rank, config_.peer_names),
       transports_(std::move(transports)),
       router_(std::move(router)),
@@ -82,7 +83,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
   watch(epoll_.get(), wake_.get());
   for (const auto& transport : transports_) watch(epoll_.get(), transport->event_fd());
   if (express_ != nullptr) watch(epoll_.get(), express_->event_fd());
-  for (const WorkQueue* queue : queues_) watch(epoll_.get(), queue->event_fd());
+  for (const Polled* polled : polled_) watch(epoll_.get(), polled->event_fd());
 }
 
 Status Engine::opened() const {
@@ -308,7 +309,8 @@ void Engine::announce(const Operation& operation) {
 // A peer has published the part of another call where its part of this one should be.
 Error Engine::call_mismatch(const Operation& operation) {
   const ExpressCall& call = *operation.express();
-  const Express::Other other = express_->run_by_dissenter(call);
+  const Express::Other other =
+      operation.on_device() ? config_.device.board->run_by_dissenter(call) : express_->run_by_dissenter(call);
   return agreement_.found({agreement_.name(call.dissenter), other.number, other.check},
                           {agreement_.name(config_.rank), operation.number(), operation.prepared().check});
 }
@@ -316,13 +318,12 @@ Error Engine::call_mismatch(const Operation& operation) {
 // A rank that left has published everything before this rank heard of its leaving. A part that is not on the board
 // now will never be.
 Result<bool> Engine::look_for_leavers(Operation& operation) {
-  ExpressCall& call = *operation.express();
-  if (express_->poll(call)) {
+  if (TRY(poll_board(operation))) {
     operation.finish_express();
     return true;
   }
   const MutexLock lock(left_mutex_);
-  const auto left = left_.find(express_->awaited_rank(call));
+  const auto left = left_.find(operation.awaited_rank());
   if (left == left_.end()) return false;
   return Error{Code::kRemoteError, left->second};
 }
@@ -348,9 +349,14 @@ Status Engine::tell_awaited(int64_t now_ns) {
   return {};
 }
 
+Result<bool> Engine::poll_board(Operation& operation) {
+  if (operation.on_device()) return config_.device.board->poll(*operation.express());
+  return express_->poll(*operation.express());
+}
+
 Result<bool> Engine::advance(Operation& operation) {
   if (!operation.express()) return operation.advance(router(operation));
-  if (!express_->poll(*operation.express())) {
+  if (!TRY(poll_board(operation))) {
     if (operation.express()->dissenter >= 0) return call_mismatch(operation);
     if (somebody_left_.load(std::memory_order_acquire)) [[unlikely]]
       return look_for_leavers(operation);
@@ -362,7 +368,7 @@ Result<bool> Engine::advance(Operation& operation) {
 
 bool Engine::poll_work() {
   bool moved = false;
-  for (WorkQueue* queue : queues_) moved |= queue->poll();
+  for (Polled* polled : polled_) moved |= polled->poll();
   return moved;
 }
 

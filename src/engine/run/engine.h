@@ -123,6 +123,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int32_t device() const { return config_.device.device; }
   // The express path, or nullptr. The caller must hold the progress lock (try_lock) to use it.
   Express* express() { return express_.get(); }
+  // The board of devices, or nullptr. device_board.h says who may call what.
+  DeviceBoard* device_board() const { return config_.device.board.get(); }
 
   // Sets the communicator's failure. The first one stays, later ones are ignored. Operations end with it at the next
   // progress.
@@ -245,6 +247,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Stream> stream_of(const OperationKey& operation) TRESTLE_REQUIRES(progress_);
   void announce(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Status tell_awaited(int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  Result<bool> poll_board(Operation& operation) TRESTLE_REQUIRES(progress_);
   Error call_mismatch(const Operation& operation) TRESTLE_REQUIRES(progress_);
   Result<bool> look_for_leavers(Operation& operation) TRESTLE_REQUIRES(progress_);
   bool lock_before(int64_t deadline_ns) TRESTLE_TRY_ACQUIRE(true, progress_);
@@ -271,7 +274,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     ClaimPool bounces;
   };
   const std::unique_ptr<DevicePools> device_;  // the same; nullptr: there is no device
-  const std::vector<WorkQueue*> queues_;       // those of config_ that exist
+  const std::vector<Polled*> polled_;          // those of config_ that exist
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> router_;

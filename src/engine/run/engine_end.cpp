@@ -195,9 +195,9 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
 
 // Before the transports: work may read memory of peers. A user-defined function may take any time.
 bool Engine::close_work(int64_t give_up_ns) {
-  if (queues_.empty()) return true;
+  if (polled_.empty()) return true;
   const ProgressLock::Loan lent(progress_);
-  return std::ranges::all_of(queues_, [give_up_ns](WorkQueue* queue) { return queue->close(give_up_ns); });
+  return std::ranges::all_of(polled_, [give_up_ns](Polled* polled) { return polled->close(give_up_ns); });
 }
 
 // This rank must be able to answer questions while the transports linger, or wait for those that read its memory.

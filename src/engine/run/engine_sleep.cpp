@@ -21,22 +21,23 @@ bool Engine::prepare_sleep() {
   // What a round has left half done, such as a long copy, goes on without any bell.
   bool quiet = !failed() && !moved_ && !inbox_full_.load(std::memory_order_acquire);
   for (const auto& transport : transports_) quiet = transport->prepare_sleep() && quiet;
-  for (WorkQueue* queue : queues_) quiet = queue->prepare_sleep() && quiet;
+  for (Polled* polled : polled_) quiet = polled->prepare_sleep() && quiet;
   // No bell tells of new staging.
   quiet &= std::ranges::none_of(active_, [](const Operation* operation) { return operation->awaits_staging(); });
   return prepare_express_sleep() && quiet;
 }
 
 bool Engine::prepare_express_sleep() {
+  const auto is_on_board = [](const Operation* operation) { return operation->express() && !operation->on_device(); };
   int awaiting = 0;
   int32_t awaited = Bells::kAnything;
   for (const Operation* operation : active_) {
-    if (operation->express()) awaited = ++awaiting == 1 ? express_->awaited(*operation->express()) : Bells::kAnything;
+    if (is_on_board(operation)) awaited = ++awaiting == 1 ? express_->awaited(*operation->express()) : Bells::kAnything;
   }
   if (awaiting == 0) return true;
   express_->prepare_sleep(awaited);
-  return std::none_of(active_.begin(), active_.end(), [this](const Operation* operation) {
-    return operation->express() && express_->can_go_on(*operation->express());
+  return std::none_of(active_.begin(), active_.end(), [&](const Operation* operation) {
+    return is_on_board(operation) && express_->can_go_on(*operation->express());
   });
 }
 
@@ -44,7 +45,7 @@ void Engine::finish_sleep() {
   announced_sleep_ = false;
   for (const auto& transport : transports_) transport->finish_sleep();
   if (express_ != nullptr) express_->finish_sleep();
-  for (WorkQueue* queue : queues_) queue->finish_sleep();
+  for (Polled* polled : polled_) polled->finish_sleep();
 }
 
 // Only the first sleeper hears the bell; the others look again soon.

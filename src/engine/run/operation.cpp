@@ -167,7 +167,9 @@ Result<bool> Operation::advance(Router router) {
 }
 
 Status Operation::tell_awaited(int64_t now_ns, Router router) {
-  if (now_ns < tell_ns_ || express_ || in_flight_.empty() || is_point_to_point(prepared_->collective)) return {};
+  // A rank that is late on the host's board finds the part of this one there.
+  if (now_ns < tell_ns_ || (express_ && !on_device()) || is_point_to_point(prepared_->collective)) return {};
+  if (!express_ && in_flight_.empty()) return {};
   tell_ns_ = now_ns + kTellAfterNs;
   const int32_t rank = awaited_rank();
   if (rank < 0 || rank == told_) return {};
@@ -186,6 +188,7 @@ OperationKey Operation::key() const {
 }
 
 int32_t Operation::awaited_rank() const {
+  if (express_ && on_device()) return engine_.device_board()->awaited_rank(*express_);
   if (express_) return engine_.express()->awaited_rank(*express_);
   return in_flight_.empty() ? -1 : foremost().run->awaited_rank();
 }
@@ -207,6 +210,7 @@ std::string Operation::name() const {
 
 std::string Operation::describe() const {
   std::string text = name();
+  if (express_ && on_device() && !express_->published) return text + ", awaiting an earlier call on another stream";
   if (express_) {
     const int32_t rank = awaited_rank();
     return rank < 0 ? text : text + ", awaiting the part of rank " + std::to_string(rank);

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -38,6 +39,16 @@ class GraphCalls {
   virtual void ended() = 0;
 };
 
+struct StreamHandle;
+
+// Where a kernel of the library goes that marks its place in the outer stream itself.
+struct OuterPlace {
+  StreamHandle* stream = nullptr;
+  uint64_t id = 0;                // of the outer stream: no other one of the process has it. 0: a stream of the library
+  uint32_t* mark_word = nullptr;  // the kernel writes the mark there when it begins; nullptr: there is none
+  uint32_t mark = 0;
+};
+
 class OuterStream {
  public:
   // What was put into the outer stream, in the order of the calls of put(). Not set: it was not asked for.
@@ -51,6 +62,12 @@ class OuterStream {
   // `mark`: has_reached() tells when everything that was submitted before is done. `gate`: what is submitted later does
   // not begin before open(). Errors: there is no gate to open.
   virtual Result<Ticket> put(bool mark, bool gate) = 0;
+  // Whether put() would be refused because of the caller's thread, a capture or the outer stream's state.
+  virtual Status may_put() = 0;
+  // In place of a mark: a kernel that writes it when it begins. It is submitted by the function, whose error is
+  // returned. Only where has_kernels(). What is submitted later comes after the kernel, so it needs no gate.
+  virtual Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) = 0;
+  virtual bool has_kernels() const = 0;
   // If what is submitted now goes into a graph, and is done at each launch of it: the lane of this capture; else
   // nullptr. put() is refused meanwhile.
   virtual Result<std::shared_ptr<CaptureLane>> captured_lane() = 0;

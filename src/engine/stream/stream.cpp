@@ -119,6 +119,7 @@ void StreamItem::clear() {
   wait.reset();
   waiter.clear();
   failure.reset();
+  counted = Counted::kNot;
   outer = {};
   reserved = false;
 }
@@ -178,6 +179,7 @@ void Stream::push(F&& fill) {
     const MutexLock lock(mutex_);
     if (spare_.empty()) spare_.emplace_back();  // may throw, as the next
     fill(spare_.front());
+    count(spare_.front());
     items_.splice(items_.end(), spare_, spare_.begin());
     if (!spare_.empty()) prefetch(&spare_.front(), &spare_.front() + 1);  // for the next call
     pending_.fetch_add(1, std::memory_order_acq_rel);
@@ -195,8 +197,38 @@ void Stream::take_over(std::optional<Error> failure) {
   failed_.store(true, std::memory_order_release);
 }
 
+// An item whose place is taken may become anything.
+void Stream::count(StreamItem& item) {
+  discount(item);
+  const Engine* user = nullptr;
+  bool is_mixed = item.reserved || item.wait != nullptr;
+  for (Operation* const operation : item.operations) {
+    const Engine* const engine = &operation->engine();
+    is_mixed |= user != nullptr && engine != user;
+    user = engine;
+  }
+  if (user == nullptr && !is_mixed) return;
+  if (of_user_ == 0) only_user_ = user;
+  const bool of_user = !is_mixed && user == only_user_;
+  item.counted = of_user ? StreamItem::Counted::kOfUser : StreamItem::Counted::kOfOthers;
+  ++(of_user ? of_user_ : of_others_);
+}
+
+void Stream::discount(StreamItem& item) {
+  const auto counted = std::exchange(item.counted, StreamItem::Counted::kNot);
+  if (counted == StreamItem::Counted::kOfUser) --of_user_;
+  if (counted == StreamItem::Counted::kOfOthers) --of_others_;
+}
+
+bool Stream::takes_kernels_of(const Engine& engine) const {
+  const MutexLock lock(mutex_);
+  if (!outer_->has_kernels() || failure_ || outer_failure_) return false;
+  return of_others_ == 0 && (of_user_ == 0 || only_user_ == &engine);
+}
+
 void Stream::pass_head() {
   take_over(std::move(items_.front().failure));
+  discount(items_.front());
   if (items_.front().outer.gate) outer_->open(*items_.front().outer.gate);
   if (spare_.size() < kMostSpare) {
     items_.front().clear();

@@ -123,8 +123,10 @@ struct StreamItem {
   std::shared_ptr<Recording> wait;
   std::list<std::weak_ptr<Stream>> waiter;  // the stream itself, until `wait` has it
   std::optional<Error> failure;             // of one of the operations; becomes the stream's when it passes the item
-  OuterStream::Ticket outer;                // its place in the outer stream; without the mark once that was reached
-  bool reserved = false;                    // a StreamEntry holds it: nobody knows yet what it will be
+  enum class Counted : uint8_t { kNot, kOfUser, kOfOthers };
+  Counted counted = Counted::kNot;  // in its stream's only_user_
+  OuterStream::Ticket outer;        // its place in the outer stream; without the mark once that was reached
+  bool reserved = false;            // a StreamEntry holds it: nobody knows yet what it will be
 
   void clear();
 };
@@ -178,6 +180,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Takes the place of a call that comes next. With an outer stream this must be done first, and may be refused;
   // without one it does nothing.
   Result<StreamEntry> enter() { return outer_ == nullptr ? StreamEntry() : enter(true, true); }
+  // The same for a call of this engine that can go into the outer stream as a kernel (OuterStream::put_kernel). It does
+  // if there are kernels, and if all that is queued here are calls of this engine: if one of another engine failed, the
+  // kernel would not know, and its input would not exist. may_enter(): whether it would be refused. After that only a
+  // failure of the driver, or a lack of memory, refuses. Only with an outer stream.
+  Status may_enter() { return outer_->may_put(); }
+  Result<StreamEntry> enter_kernel(const Engine& engine, const std::function<Status(const OuterPlace&)>& submit);
   // As enqueue() without a place, but nothing is allocated for the item itself. The place stays with the caller if
   // nothing is appended.
   void enqueue(std::span<Operation* const> operations, StreamEntry&& entry);
@@ -255,12 +263,18 @@ class Stream : public std::enable_shared_from_this<Stream> {
     {
       const MutexLock lock(mutex_);
       fill(*entry.item_);
-      std::exchange(entry.item_, nullptr)->reserved = false;
+      entry.item_->reserved = false;
+      count(*std::exchange(entry.item_, nullptr));
       then = pump_locked();
     }
     carry_out(then);
   }
   Result<StreamEntry> enter(bool mark, bool gate);
+  template <class Put>
+  Result<StreamEntry> enter_by(Put&& put);
+  bool takes_kernels_of(const Engine& engine) const;
+  void count(StreamItem& item) TRESTLE_REQUIRES(mutex_);
+  void discount(StreamItem& item) TRESTLE_REQUIRES(mutex_);
   void give_up(StreamItem& item);
   void need_not_arrive(StreamItem& item) TRESTLE_REQUIRES(mutex_);
   void put_in(StreamItem& item, std::span<Operation* const> operations);
@@ -284,6 +298,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::list<StreamItem> items_ TRESTLE_GUARDED_BY(mutex_);
   std::list<StreamItem> spare_ TRESTLE_GUARDED_BY(mutex_);  // cleared; kept for reuse, at most kMostSpare
   bool head_active_ TRESTLE_GUARDED_BY(mutex_) = false;
+  // The engine of the items that count as kOfUser, how many they are, and how many count as kOfOthers. Records do not
+  // count.
+  const Engine* only_user_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
+  size_t of_user_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  size_t of_others_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::weak_ptr<Engine> last_user_ TRESTLE_GUARDED_BY(mutex_);
   std::atomic<const Engine*> last_user_key_{nullptr};              // last_user_ as a key, never dereferenced
   std::optional<Error> outer_failure_ TRESTLE_GUARDED_BY(mutex_);  // of the outer stream

@@ -27,17 +27,28 @@ Stream::~Stream() {
 }
 
 // The item is made first: once the outer stream is held, nothing may fail.
-Result<StreamEntry> Stream::enter(bool mark, bool gate) {
+template <class Put>
+Result<StreamEntry> Stream::enter_by(Put&& put) {
   const MutexLock in_order(entry_mutex_);
   std::list<StreamItem> made(1);
   std::shared_ptr<Stream> self = shared_from_this();
-  made.front().outer = TRY(outer_->put(mark, gate));
+  made.front().outer = TRY(put());
   made.front().reserved = true;
   StreamItem* const item = &made.front();
   const MutexLock lock(mutex_);
+  count(*item);
   items_.splice(items_.end(), made);
   pending_.fetch_add(1, std::memory_order_acq_rel);
   return StreamEntry(std::move(self), item);
+}
+
+Result<StreamEntry> Stream::enter(bool mark, bool gate) {
+  return enter_by([&] { return outer_->put(mark, gate); });
+}
+
+// Nothing else is queued between the question and the answer.
+Result<StreamEntry> Stream::enter_kernel(const Engine& engine, const std::function<Status(const OuterPlace&)>& submit) {
+  return enter_by([&] { return takes_kernels_of(engine) ? outer_->put_kernel(submit) : outer_->put(true, true); });
 }
 
 StreamEntry::~StreamEntry() {

@@ -1,12 +1,14 @@
 // DevicePlace: the device of an engine: where its work goes, and where memory for its operations comes from.
 //
-// Owned by the engine, from its creation to its end. All of it is there, or none, but for the outbox.
+// Owned by the engine, from its creation to its end. All of it is there, or none, but for the outbox and the
+// board.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "engine/work/device_board.h"
 #include "engine/work/work_queue.h"
 #include "memory/memory_source.h"
 #include "memory/outbox.h"
@@ -25,6 +27,7 @@ struct DevicePlace {
   std::unique_ptr<WorkQueue> work;
   std::unique_ptr<MemorySource> memory;  // of the device: for partial results
   std::unique_ptr<MemorySource> pinned;  // of the host, where the device reads and writes it: for bounce buffers
+  std::unique_ptr<DeviceBoard> board;    // nullptr: small collectives run as the others
 };
 
 }  // namespace trestle

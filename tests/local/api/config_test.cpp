@@ -49,6 +49,7 @@ TEST(ApiConfig, AllFieldsTogetherAreServed) {
   config.heartbeatMs = 2000;
   config.segmentBytes = 4096;
   config.expressBytes = 0;
+  config.deviceExpressBytes = 1024;
   config.eagerBytes = 1024;
   config.stagingBytes = 1 << 20;
   config.inflight = 2;
@@ -73,7 +74,7 @@ TEST(ApiConfig, OldSizesStillWork) {
        {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims), offsetof(trestleConfig_t, hostId),
         offsetof(trestleConfig_t, heartbeatMs), offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs),
         offsetof(trestleConfig_t, device), offsetof(trestleConfig_t, reserved), offsetof(trestleConfig_t, peerAccess),
-        offsetof(trestleConfig_t, reserved2)}) {
+        offsetof(trestleConfig_t, reserved2), offsetof(trestleConfig_t, deviceExpressBytes)}) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
     config.size = size;
@@ -86,7 +87,7 @@ template <class Struct, class Last>
 constexpr bool ends_with(size_t offset, Last Struct::*) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
-static_assert(ends_with(offsetof(trestleConfig_t, reserved2), &trestleConfig_t::reserved2));
+static_assert(ends_with(offsetof(trestleConfig_t, deviceExpressBytes), &trestleConfig_t::deviceExpressBytes));
 static_assert(ends_with(offsetof(trestleCallConfig_t, reserved), &trestleCallConfig_t::reserved));
 static_assert(ends_with(offsetof(trestleGradConfig_t, updateMerged), &trestleGradConfig_t::updateMerged));
 static_assert(ends_with(offsetof(trestleGradLoss_t, reserved), &trestleGradLoss_t::reserved));

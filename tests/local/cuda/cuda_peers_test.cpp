@@ -15,13 +15,17 @@ constexpr size_t kCount = 30'000;
 // The buffers of every rank of a job, and its calls. Pinned memory that calls have taken is counted.
 class Job {
  public:
-  Job(Gpu& gpu, const std::vector<int>& devices) : gpu_(gpu), devices_(devices), comms_(communicators(devices)) {
+  // of_pool: where the program has its buffers from.
+  Job(Gpu& gpu, const std::vector<int>& devices, bool of_pool = false)
+      : gpu_(gpu), devices_(devices), comms_(communicators(devices)) {
+    driver().allocate_from_pools(of_pool);
     for (const int device : devices) {
       StreamHandle* const cuda = gpu.make_stream(device);
       streams_.emplace_back(cuda, wrapped(cuda));
       send_.push_back(memory(device));
       recv_.push_back(memory(device));
     }
+    driver().allocate_from_pools(false);
     pinned_before_ = driver().objects().pinned;
   }
   int ranks() const { return static_cast<int>(devices_.size()); }
@@ -183,11 +187,8 @@ TEST(CudaPeers, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
 TEST(CudaPeers, CopyMemoryThatIsNotOpenToThem) {
   ranks::isolated([] {
     Gpu gpu;
-    destroy(communicators({0, 1}));
-    driver().allocate_from_pools(true);
-    Job apart(gpu, {0, 1, 1});
-    Job together(gpu, {1, 1});
-    driver().allocate_from_pools(false);
+    Job apart(gpu, {0, 1, 1}, true);
+    Job together(gpu, {1, 1}, true);
     const int before = driver().objects().pinned;
     together.run_all();
     EXPECT_EQ(driver().objects().pinned, before);

@@ -63,6 +63,14 @@ class ScriptedStream : public OuterStream {
     if (gate) ticket.gate = ++script_->gates;
     return ticket;
   }
+  Status may_put() override { return {}; }
+  bool has_kernels() const override { return true; }
+  // The kernel begins when the script says that its mark is reached.
+  Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) override {
+    const Ticket ticket = TRY(put(true, false));
+    TRY(submit({nullptr, 1, nullptr, *ticket.mark}));
+    return ticket;
+  }
   Result<std::shared_ptr<CaptureLane>> captured_lane() override { return std::make_shared<CaptureLane>(); }
   // The place is this script's, too.
   Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane>,
