@@ -26,7 +26,9 @@ if(TRESTLE_WITH_CUDA)
   target_include_directories(device_queue_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_definitions(device_queue_test PRIVATE TRESTLE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
   add_dependencies(device_queue_test fake_driver)
-  trestle_test(NAME device_board_test LABEL unit LIBS trestle_engine SOURCES ${CMAKE_CURRENT_LIST_DIR}/device_board_test.cpp)
+  trestle_test(NAME device_board_test LABEL unit LIBS trestle_engine SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/device_board_streams_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/device_board_test.cpp)
   target_include_directories(device_board_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_definitions(device_board_test PRIVATE TRESTLE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
   add_dependencies(device_board_test fake_driver)
