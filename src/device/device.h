@@ -152,7 +152,7 @@ class Device {
   virtual Result<EventTicket> share_event(EventHandle* event) = 0;                // slow
   virtual Result<EventHandle*> open_event(const EventTicket& ticket) = 0;         // slow
 
-  // ---- Words in pinned memory, 4-byte aligned. Both enqueue.
+  // ---- Words in pinned memory or memory of the device, 4-byte aligned. Both enqueue.
   // False from supports_word_waits(): both return an error. (device/gate.h has the other way.)
   virtual bool supports_word_waits() const = 0;
   // The stream waits until int32(*word - value) >= 0.

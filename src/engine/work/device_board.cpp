@@ -243,7 +243,7 @@ bool DeviceBoard::prepare_sleep() {
 // The caller lets streams go on afterwards, in which work may be left out that a kernel counts on.
 Status DeviceBoard::stop_later_kernels() {
   auto* const words = config_.memory[static_cast<size_t>(config_.rank)]->words();
-  TRY(device_.fill(reinterpret_cast<std::byte*>(&words->stopped), std::byte{1}, sizeof words->stopped, stop_stream_));
+  TRY(device_.write_word(stop_stream_, &words->stopped, 1));
   const int64_t give_up_ns = monotonic_clock().now_ns() + kStopNs;
   while (!TRY(device_.is_idle(stop_stream_)) && monotonic_clock().now_ns() < give_up_ns) ::sched_yield();
   return {};
