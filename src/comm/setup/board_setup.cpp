@@ -79,7 +79,11 @@ Status BoardSetup::make(const std::vector<int>& devices, DevicePlace& place) {
   config.rank = rank_;
   config.most_bytes = most_bytes_;
   config.most_blocks = TRY(blocks_of_all(devices));
-  if (config.most_blocks == 0) return {};  // on all ranks
+  if (config.most_blocks == 0) {  // on all ranks
+    LOG(kInfo, kInit, "rank %d: small collectives on memory of devices go as messages: a device has too many ranks",
+        rank_);
+    return {};
+  }
   config.keep = [opened](std::shared_ptr<const void> kept) { opened->keep(std::move(kept)); };
   config.let_go = [opened](const std::shared_ptr<const void>& kept) { opened->let_go(kept); };
   {
@@ -93,6 +97,8 @@ Status BoardSetup::make(const std::vector<int>& devices, DevicePlace& place) {
       config.memory.push_back(std::move(memory));
     }
   }
+  LOG(kInfo, kInit, "rank %d: collectives of up to %llu bytes on memory of devices are one kernel of each rank", rank_,
+      static_cast<unsigned long long>(most_bytes_));
   place.board = TRY(DeviceBoard::create(opened->device(), TRY(opened->kernels()), std::move(config)));
   return {};
 }
