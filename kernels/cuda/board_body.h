@@ -348,7 +348,8 @@ TRESTLE_ON_DEVICE void end_board(Machine& machine, const CudaBoardCall& call) {
 template <class Machine, class Data>
 TRESTLE_ON_DEVICE void run_board(Machine& machine, const CudaBoardCall& call) {
   const uint64_t units = Data::units(call);
-  // This word is near. Threads may find different values, if it is set now: whoever finds 0 has good data to send.
+  // This word is near. Threads may find different values, if it is set now. A thread that finds 0 has good data to
+  // send.
   const bool is_stopped = machine.load_word(&call.words->stopped) != 0;
   begin_board(machine, call);
   if (machine.block() == 0 && call.clears != 0) clear_other_half(machine, call);

@@ -27,8 +27,8 @@ class BoardSetup {
   bool is_possible(const PeerPaths& paths) const;
   // False: the device has no memory. The log says so.
   bool bring();
-  // For all ranks, once every rank has brought its memory. places: by rank, the number of its device. Error: a rank has
-  // gone; the driver's.
+  // For all ranks, once every rank has brought its memory. devices: by rank, the number of its device. Error: a rank
+  // has gone; the driver's.
   Status make(const std::vector<int>& devices, DevicePlace& place);
 
  private:

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "express/stamp.h"
 
 namespace trestle {
@@ -245,7 +246,14 @@ Status DeviceBoard::stop_later_kernels() {
   auto* const words = config_.memory[static_cast<size_t>(config_.rank)]->words();
   TRY(device_.write_word(stop_stream_, &words->stopped, 1));
   const int64_t give_up_ns = monotonic_clock().now_ns() + kStopNs;
-  while (!TRY(device_.is_idle(stop_stream_)) && monotonic_clock().now_ns() < give_up_ns) ::sched_yield();
+  while (!TRY(device_.is_idle(stop_stream_))) {
+    if (monotonic_clock().now_ns() > give_up_ns) {
+      LOG(kWarn, kColl, "device %d has not stopped the small collectives of a communicator in time",
+          device_.info().index);
+      break;
+    }
+    ::sched_yield();
+  }
   return {};
 }
 
