@@ -13,7 +13,7 @@ constexpr uint64_t kShortRowBytes = 64;  // moved by single bytes without harm
 
 Status CopyBatch::add(std::byte* dst, const std::byte* src, uint64_t bytes) {
   if (bytes == 0 || dst == src) return {};
-  if (bytes >= kLongBytes) {
+  if (bytes >= long_bytes_) {
     ++submitted_;
     return device_.copy(dst, src, bytes, stream_);
   }

@@ -15,8 +15,9 @@ namespace trestle {
 
 class CopyBatch {
  public:
-  CopyBatch(Device& device, DeviceKernels& kernels, StreamHandle* stream)
-      : device_(device), kernels_(kernels), stream_(stream) {}
+  // Copies of at least `long_bytes` are the driver's.
+  CopyBatch(Device& device, DeviceKernels& kernels, StreamHandle* stream, uint64_t long_bytes = kLongBytes)
+      : device_(device), kernels_(kernels), stream_(stream), long_bytes_(long_bytes) {}
 
   // The most copies and launches that one call submits.
   static constexpr uint32_t kMostSubmitted = 3;
@@ -29,8 +30,9 @@ class CopyBatch {
   uint32_t submitted() const { return submitted_; }
 
   // From here on the driver copies: its copy engines leave the multiprocessors to others, and beginning a copy costs
-  // little beside it.
+  // little beside it. Copies that cross PCIe take much longer.
   static constexpr uint64_t kLongBytes = uint64_t{1} << 20;
+  static constexpr uint64_t kLongPcieBytes = uint64_t{64} << 10;
 
  private:
   // Copies of equal length at equal distances.
@@ -51,6 +53,7 @@ class CopyBatch {
   Device& device_;
   DeviceKernels& kernels_;
   StreamHandle* const stream_;
+  const uint64_t long_bytes_;
   CopyRun joined_;  // the last copies, which continue each other; no bytes: none
   Rows rows_;       // those before them
   std::array<CopyRun, kernels::kMostCudaRuns> runs_;

@@ -130,6 +130,13 @@ Result<uint32_t> Mark::put(StreamHandle* stream) {
   return ticket;
 }
 
+// The event of a ticket that was reached may be recorded anew. Then the stream waits for that ticket, which is on its
+// way.
+Status Mark::let_wait(StreamHandle* other, uint32_t ticket) {
+  if (way_ == GateWay::kWord) return device_.wait_for_word(other, word_, ticket);
+  return device_.wait_for_event(other, events_[ticket % most_]);
+}
+
 Result<uint32_t> Mark::reached() {
   const uint32_t last = last_.load(std::memory_order_acquire);
   uint32_t reached = reached_.load(std::memory_order_relaxed);

@@ -102,6 +102,9 @@ class Mark {
     last_.store(ticket, std::memory_order_release);
     return ticket;
   }
+  // Another stream of the device waits until the ticket is reached, one that put() has returned and that may be on its
+  // way. Enqueues. As put() does; so no put() runs beside it.
+  Status let_wait(StreamHandle* other, uint32_t ticket);
   // Asks. The last ticket that was reached; 0: none yet. Error: the device failed, found at the latest in the 1024th
   // call that finds nothing new.
   Result<uint32_t> reached();

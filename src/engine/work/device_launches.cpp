@@ -1,6 +1,7 @@
 #include "engine/work/device_launches.h"
 
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 
@@ -24,8 +25,19 @@ Status check(const Work& work) {
 
 }  // namespace
 
-DeviceLaunches::DeviceLaunches(Device& device, DeviceKernels& kernels, StreamHandle* stream)
-    : kernels_(kernels), stream_(stream), copies_(device, kernels, stream), runs_(kernels::kMostCudaSources) {}
+DeviceLaunches::DeviceLaunches(Device& device, DeviceKernels& kernels, DeviceLanes& lanes, Flights& flights)
+    : kernels_(kernels),
+      flights_(flights),
+      lanes_([&] {
+        const auto lane = [&](LaneUse use, uint64_t long_bytes) {
+          StreamHandle* const stream = lanes[static_cast<size_t>(use)]->stream();
+          return Lane{stream, CopyBatch(device, kernels, stream, long_bytes)};
+        };
+        return std::array{lane(LaneUse::kOnDevice, CopyBatch::kLongBytes),
+                          lane(LaneUse::kToHost, CopyBatch::kLongPcieBytes),
+                          lane(LaneUse::kFromHost, CopyBatch::kLongPcieBytes)};
+      }()),
+      runs_(kernels::kMostCudaSources) {}
 
 Status DeviceLaunches::begin(const Work& work) {
   work_ = nullptr;
@@ -41,6 +53,18 @@ Status DeviceLaunches::begin(const Work& work) {
   return {};
 }
 
+uint32_t DeviceLaunches::submitted() const {
+  uint32_t all = 0;
+  for (const Lane& lane : lanes_) all += lane.submitted();
+  return all;
+}
+
+uint32_t DeviceLaunches::take_submitted(LaneUse use) {
+  Lane& lane = lanes_[static_cast<size_t>(use)];
+  const uint32_t before = std::exchange(lane.taken, lane.submitted());
+  return lane.taken - before;
+}
+
 Status DeviceLaunches::go_on(uint32_t most) {
   const uint32_t before = submitted();
   while (!is_finished() && submitted() - before < most) TRY(do_next());
@@ -50,18 +74,27 @@ Status DeviceLaunches::go_on(uint32_t most) {
 Status DeviceLaunches::do_next() {
   // The copies join their runs themselves: the driver refuses a long copy that goes on into the next allocation.
   if (runs_.next(!copies_only_)) return do_run();
-  TRY(copies_.flush());
+  for (Lane& lane : lanes_) TRY(lane.copies.flush());
   work_ = nullptr;
   return {};
 }
 
+LaneUse DeviceLaunches::use_of_run() const {
+  if (runs_.writes_host()) return LaneUse::kToHost;
+  return runs_.reads_host() ? LaneUse::kFromHost : LaneUse::kOnDevice;
+}
+
 Status DeviceLaunches::do_run() {
   const std::span<const std::byte* const> sources = runs_.sources();
-  if (copies_only_) return copies_.add(runs_.destination(), sources[0], runs_.bytes());
-  ++launched_;
+  const LaneUse use = use_of_run();
+  Lane& lane = lanes_[static_cast<size_t>(use)];
+  TRY(flights_.enter(use));
+  if (copies_only_) return lane.copies.add(runs_.destination(), sources[0], runs_.bytes());
+  ++lane.launched;
   const uint64_t elements = runs_.bytes() / size_of(spec_.type);
-  if (work_->kind == WorkKind::kReduce) return kernels_.reduce(runs_.destination(), sources, elements, spec_, stream_);
-  return kernels_.scale(runs_.destination(), sources[0], elements, spec_.type, work_->factor, stream_);
+  if (work_->kind == WorkKind::kReduce)
+    return kernels_.reduce(runs_.destination(), sources, elements, spec_, lane.stream);
+  return kernels_.scale(runs_.destination(), sources[0], elements, spec_.type, work_->factor, lane.stream);
 }
 
 }  // namespace trestle

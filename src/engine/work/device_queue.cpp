@@ -28,20 +28,13 @@ Status DeviceQueue::prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way)
   TRY(timer_.open());
   kernels_ = std::move(kernels);
   if (kernels_ == nullptr) kernels_ = TRY(DeviceKernels::create(device_));
-  // Collectives go before the program's own kernels, which wait for them.
-  stream_ = TRY(device_.make_stream(true));
-  has_stream_ = true;
-  mark_ = TRY(Mark::create(device_, way, kMostParts));
-  launches_.emplace(device_, *kernels_, stream_);
+  for (std::unique_ptr<DeviceLane>& lane : lanes_) lane = TRY(DeviceLane::create(device_, way));
+  launches_.emplace(device_, *kernels_, lanes_, flights_);
   return {};
 }
 
 DeviceQueue::~DeviceQueue() {
   close(INT64_MAX);
-  mark_.reset();
-  if (!has_stream_) return;
-  // A device that fails has failed its users already.
-  [[maybe_unused]] const Status destroyed = device_.destroy_stream(stream_);
 }
 
 void DeviceQueue::submit(Work& work) {
@@ -49,40 +42,43 @@ void DeviceQueue::submit(Work& work) {
   work.result = {};
   work.next = nullptr;
   if (closed_) return;
-  (first_ == nullptr ? first_ : last_->next) = &work;
-  last_ = &work;
-  if (issued_ == nullptr) issued_ = &work;
+  (waiting_first_ == nullptr ? waiting_first_ : waiting_last_->next) = &work;
+  waiting_last_ = &work;
   timer_.moved();
   issue();
   timer_.begin_beside_sleeper();
 }
 
 bool DeviceQueue::poll() {
-  if (closed_ || first_ == nullptr) return false;
-  const uint32_t first_part = first_part_;
+  if (closed_ || !waits()) return false;
   look();
-  bool ended = end_parts();
+  bool ended = flights_.end_done();
+  const bool moved = give_back_room();
   issue();
   if (failure_) ended = end_failed() || ended;
-  if (ended || first_part_ != first_part) timer_.moved();
+  if (ended || moved) timer_.moved();
   return ended;
 }
 
 // ---- submitting
 
 bool DeviceQueue::has_room() const {
-  return part_count_ < kMostParts && mark_->has_room() && launches_under_way_ < kMostLaunches;
+  const auto lane_has_room = [](const std::unique_ptr<DeviceLane>& lane) { return lane->has_room(); };
+  return (begun_ || flights_.has_room()) && std::all_of(lanes_.begin(), lanes_.end(), lane_has_room);
 }
 
 void DeviceQueue::issue() {
-  for (uint32_t part = 0; part < kPartsPerTurn && issued_ != nullptr && !failure_ && has_room(); ++part) {
+  for (uint32_t part = 0; part < kPartsPerTurn && waiting_first_ != nullptr && !failure_ && has_room(); ++part) {
     if (!issue_part()) return;
   }
 }
 
 // False: the driver failed.
 bool DeviceQueue::issue_part() {
-  if (!begun_) issued_->result = launches_->begin(*issued_);
+  if (!begun_) {
+    flights_.begin(*waiting_first_);
+    waiting_first_->result = launches_->begin(*waiting_first_);
+  }
   begun_ = true;
   // Work that was submitted in part cannot be continued. So a lack of memory is a failure too, and is not tried again.
   Status launched = unless_out_of_memory([this] { return launch_part(); },
@@ -94,16 +90,14 @@ bool DeviceQueue::issue_part() {
 }
 
 Status DeviceQueue::launch_part() {
-  const uint32_t before = launches_->submitted();
   TRY(launches_->go_on(kLaunchesPerPart));
-  const uint32_t launches = launches_->submitted() - before;
-  // Work without launches has ended when the work before it has.
-  if (launches > 0) last_ticket_ = TRY(mark_->put(stream_));
-  const bool ends_work = launches_->is_finished();
-  parts_[(first_part_ + part_count_++) % kMostParts] = {last_ticket_, launches, ends_work};
-  launches_under_way_ += launches;
-  if (ends_work) {
-    issued_ = issued_->next;
+  for (const LaneUse use : {LaneUse::kOnDevice, LaneUse::kToHost, LaneUse::kFromHost}) {
+    const uint32_t launches = launches_->take_submitted(use);
+    if (launches > 0) flights_.submitted(use, TRY(lanes_[static_cast<size_t>(use)]->end_part(launches)));
+  }
+  if (launches_->is_finished()) {
+    flights_.submitted_all();
+    waiting_first_ = waiting_first_->next;
     begun_ = false;
   }
   return {};
@@ -112,61 +106,42 @@ Status DeviceQueue::launch_part() {
 // ---- ending
 
 void DeviceQueue::look() {
-  if (failure_) return;
-  Result<uint32_t> reached = mark_->reached();
-  if (reached.ok()) {
-    reached_ = reached.value();
-  } else {
-    fail(std::move(reached).error());
+  for (const std::unique_ptr<DeviceLane>& lane : lanes_) {
+    if (failure_) return;
+    Status looked = lane->look();
+    if (!looked.ok()) fail(std::move(looked).error());
   }
 }
 
-bool DeviceQueue::first_part_ended() const {
-  return part_count_ > 0 && Mark::is_past(reached_, parts_[first_part_].ticket);
+bool DeviceQueue::give_back_room() {
+  bool any = false;
+  for (const std::unique_ptr<DeviceLane>& lane : lanes_) any = lane->end_parts() || any;
+  return any;
 }
 
-bool DeviceQueue::end_parts() {
-  bool ended = false;
-  while (first_part_ended()) {
-    const Part part = parts_[first_part_];
-    first_part_ = (first_part_ + 1) % kMostParts;
-    --part_count_;
-    launches_under_way_ -= part.launches;
-    if (!part.ends_work) continue;
-    end_first();
-    ended = true;
-  }
-  return ended;
-}
-
-void DeviceQueue::end_first() {
-  Work& work = *std::exchange(first_, first_->next);
-  work.state = WorkState::kDone;
-  if (work.touched != nullptr) *work.touched = true;
-}
-
-// After a failure work may still run, and writes to its memory.
+// After a failure work may still run, and writes to its memory. What has reached its mark was done. A device that is
+// broken has no answer.
 bool DeviceQueue::end_failed() {
   if (!rests_ && still_runs()) return false;
   rests_ = true;
-  // What has reached its mark was done. A device that is broken has no answer.
-  if (const Result<uint32_t> reached = mark_->reached(); reached.ok()) reached_ = reached.value();
-  bool ended = end_parts();
-  part_count_ = 0;
-  issued_ = nullptr;
-  for (; first_ != nullptr; ended = true) {
-    if (first_->result.ok()) first_->result = *failure_;
-    end_first();
+  const bool ended = waits();
+  if (begun_) waiting_first_ = waiting_first_->next;  // it is among the flights
+  begun_ = false;
+  for (const std::unique_ptr<DeviceLane>& lane : lanes_) {
+    [[maybe_unused]] const Status looked = lane->look();
+  }
+  flights_.end_all(*failure_);
+  for (; waiting_first_ != nullptr; waiting_first_ = waiting_first_->next) {
+    waiting_first_->result = *failure_;
+    waiting_first_->state = WorkState::kDone;
+    if (waiting_first_->touched != nullptr) *waiting_first_->touched = true;
   }
   return ended;
 }
 
-// A broken device runs nothing. It answers every question with its error; other errors do not come twice.
 bool DeviceQueue::still_runs() {
-  if (!has_stream_) return false;
-  Result<bool> idle = device_.is_idle(stream_);
-  if (!idle.ok()) idle = device_.is_idle(stream_);
-  return idle.ok() && !idle.value();
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const std::unique_ptr<DeviceLane>& lane) { return lane != nullptr && lane->still_runs(); });
 }
 
 void DeviceQueue::fail(Error error) {
@@ -185,13 +160,15 @@ void DeviceQueue::fail(Error error) {
 bool DeviceQueue::might_find_something() {
   look();
   if (failure_) return !still_runs();
-  return first_part_ended() || (issued_ != nullptr && has_room());
+  const auto has_ended = [](const std::unique_ptr<DeviceLane>& lane) { return lane->first_part_ended(); };
+  return flights_.could_end_any() || std::any_of(lanes_.begin(), lanes_.end(), has_ended) ||
+         (waiting_first_ != nullptr && has_room());
 }
 
 bool DeviceQueue::prepare_sleep() {
-  const bool waits = !closed_ && first_ != nullptr;
-  if (waits && (!timer_.may_sleep() || might_find_something())) return false;
-  timer_.prepare(waits);
+  const bool may_end = !closed_ && waits();
+  if (may_end && (!timer_.may_sleep() || might_find_something())) return false;
+  timer_.prepare(may_end);
   return true;
 }
 

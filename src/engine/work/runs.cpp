@@ -26,9 +26,15 @@ bool Runs::next(bool join) {
     CHECK(!source.at_end(), "a source is shorter than the destination");
     return source.data();
   });
+  writes_host_ = to_.on_host();
+  reads_host_ = next_reads_host();
   bytes_ = pass_contiguous();
   while (join && continues()) bytes_ += pass_contiguous();
   return true;
+}
+
+bool Runs::next_reads_host() const {
+  return std::any_of(from_.begin(), from_.end(), [](const auto& source) { return source.on_host(); });
 }
 
 // The bytes up to the next boundary of any list.
@@ -43,11 +49,11 @@ uint64_t Runs::pass_contiguous() {
 
 // Whether all lists go on at the end of the present run.
 bool Runs::continues() const {
-  if (to_.at_end() || to_.data() != destination_ + bytes_) return false;
+  if (to_.at_end() || to_.data() != destination_ + bytes_ || to_.on_host() != writes_host_) return false;
   for (size_t i = 0; i < from_.size(); ++i) {
     if (from_[i].at_end() || from_[i].data() != sources_[i] + bytes_) return false;
   }
-  return true;
+  return next_reads_host() == reads_host_;
 }
 
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/work/work.h"
+#include "memory/region.h"
 
 namespace trestle {
 
@@ -24,6 +25,9 @@ class Runs {
   std::byte* destination() const { return destination_; }
   std::span<const std::byte* const> sources() const { return sources_; }
   uint64_t bytes() const { return bytes_; }
+  // Whether the destination, or any source, is memory of the host. Pieces without a region are the device's.
+  bool writes_host() const { return writes_host_; }
+  bool reads_host() const { return reads_host_; }
 
  private:
   template <class P>
@@ -33,6 +37,7 @@ class Runs {
     bool at_end() const { return pieces_.empty(); }
     auto data() const { return pieces_.front().data + offset_; }
     uint64_t left() const { return pieces_.front().bytes - offset_; }
+    bool on_host() const { return pieces_.front().region != nullptr && !pieces_.front().region->on_device(); }
     void skip(uint64_t bytes) {
       offset_ += bytes;
       pass_ended();
@@ -49,6 +54,7 @@ class Runs {
     uint64_t offset_ = 0;
   };
 
+  bool next_reads_host() const;
   uint64_t pass_contiguous();
   bool continues() const;
 
@@ -59,6 +65,8 @@ class Runs {
   std::byte* destination_ = nullptr;
   std::vector<const std::byte*> sources_;
   uint64_t bytes_ = 0;
+  bool writes_host_ = false;
+  bool reads_host_ = false;
 };
 
 }  // namespace trestle

@@ -22,6 +22,7 @@ if(TRESTLE_WITH_CUDA)
   add_dependencies(device_test fake_driver)
   trestle_test(NAME device_queue_test LABEL unit LIBS trestle_engine SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/device_queue_failure_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/device_queue_lanes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_queue_test.cpp)
   target_include_directories(device_queue_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_definitions(device_queue_test PRIVATE TRESTLE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")

@@ -96,18 +96,36 @@ CUresult enter(const char* name, bool needs_context) {
   return CUDA_SUCCESS;
 }
 
-void advance() {
-  State& s = state();
-  if (s.held || s.broken != CUDA_SUCCESS) return;
+namespace {
+
+bool do_first_of(Stream& stream) {
+  if (stream.actions.empty() || !stream.actions.front()()) return false;
+  stream.actions.pop_front();
+  return true;
+}
+
+// Some actions, of whichever streams.
+void advance_at_random(State& s) {
+  const std::vector<Stream*> streams(s.streams.begin(), s.streams.end());
+  for (size_t tries = s.random() % (4 * streams.size() + 1); tries > 0; --tries)
+    do_first_of(*streams[s.random() % streams.size()]);
+}
+
+void advance_all(State& s) {
   for (bool any = true; any;) {
     any = false;
     for (Stream* const stream : s.streams) {
-      while (!stream->actions.empty() && stream->actions.front()()) {
-        stream->actions.pop_front();
-        any = true;
-      }
+      while (do_first_of(*stream)) any = true;
     }
   }
+}
+
+}  // namespace
+
+void advance() {
+  State& s = state();
+  if (s.held || s.broken != CUDA_SUCCESS) return;
+  s.shuffled ? advance_at_random(s) : advance_all(s);
   std::erase_if(s.streams, [](Stream* stream) {
     const bool ended = stream->destroyed && stream->actions.empty();
     if (ended) delete stream;
@@ -138,6 +156,7 @@ class Steering : public FakeDriver {
     s.nvlinks = false;
     s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = false;
     s.pools = false;
+    s.shuffled = false;
     s.fail_in = -1;
     s.refuse_in = -1;
     s.refused = false;
@@ -230,6 +249,11 @@ class Steering : public FakeDriver {
   void hold_streams(bool held) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().held = held;
+  }
+  void shuffle_streams(uint64_t seed) override {
+    const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+    state().shuffled = seed != 0;
+    state().random.seed(seed);
   }
   void run_streams(bool runs) override {
     if (runner_.joinable()) {

@@ -60,6 +60,9 @@ class FakeDriver {
   virtual std::string misuse() const = 0;  // the first, or ""
   // Streams do nothing until they may again.
   virtual void hold_streams(bool held) = 0;
+  // From now on a stream that is asked does a few things, and so do others: which ones, and how many, is random. 0: all
+  // do all that they can, as at the beginning.
+  virtual void shuffle_streams(uint64_t seed) = 0;
   // Streams do what they can, as if they had been asked.
   virtual void go_on() = 0;
   // From now on calls that may allocate, register or wait are wrong use.

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -99,6 +100,8 @@ struct State {
   int loads = 0;
   int most_waiting = 0;
   bool held = false;
+  bool shuffled = false;
+  std::mt19937_64 random;
   CUresult broken = CUDA_SUCCESS;
   std::string misuse;
   std::string launched;

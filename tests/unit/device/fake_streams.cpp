@@ -133,7 +133,9 @@ CUresult cuStreamQuery(CUstream stream) {
 // A stream that nobody will ever let go on is an error here, not a hang.
 CUresult cuStreamSynchronize(CUstream stream) {
   FAKE_ENTER(true);
+  const bool shuffled = std::exchange(state().shuffled, false);
   advance();
+  state().shuffled = shuffled;
   if (state().broken != CUDA_SUCCESS) return state().broken;
   return stream_of(stream).actions.empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT;
 }
