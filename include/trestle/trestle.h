@@ -206,6 +206,7 @@ typedef struct {
   int peerAccess;             /* as TRESTLE_PEER_ACCESS: 0 or 1 (trestle/cuda.h) */
   int reserved2;              /* 0, as `reserved` */
   int64_t deviceExpressBytes; /* as TRESTLE_DEVICE_EXPRESS_BYTES */
+  const char* hostPath;       /* as TRESTLE_HOST_PATH */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
@@ -213,7 +214,7 @@ typedef struct {
     NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,         \
     -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                     \
     TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT, 0,  \
-    TRESTLE_CONFIG_UNDEF_INT, 0, -1 }
+    TRESTLE_CONFIG_UNDEF_INT, 0, -1, NULL }
 
 /* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over
  * a channel you trust. With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be
@@ -224,8 +225,7 @@ TRESTLE_API trestleResult_t trestleGetUniqueId(trestleUniqueId* id);
  * An id of 128 zero bytes means the rendezvous that the environment names. It is the first of these that exists:
  * TRESTLE_COMM_ID; TRESTLE_STORE; MASTER_ADDR and MASTER_PORT; an address that the processes of mpirun or srun
  * exchange through their launcher (PMI, PMIx), for which each of them must create a communicator of more than one
- * rank; what the launcher's other variables say (docs/launching.md). One rank without an id (nranks 1) needs no
- * rendezvous. */
+ * rank; what the launcher's other variables say (docs/launching.md). One rank without an id (nranks 1) needs none. */
 TRESTLE_API trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank);
 /* The same; config may be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,

@@ -13,6 +13,8 @@
 // A path is always one of both directions, so both ends of a message know of it. A value; any thread may read it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -31,11 +33,29 @@ constexpr bool gives_views(PeerPath path) {
   return path == PeerPath::kSameDevice || path == PeerPath::kOtherDevice;
 }
 
+// Messages that are divided between a path and host memory: shorter ones are not. Parts of the host are multiples of a
+// unit, and at most half of a message.
+inline constexpr uint64_t kLeastDividedBytes = uint64_t{1} << 20;
+inline constexpr uint64_t kDividedUnitBytes = uint64_t{64} << 10;
+constexpr uint64_t most_through_host(uint64_t bytes) {
+  return bytes / 2 / kDividedUnitBytes * kDividedUnitBytes;
+}
+
 class PeerPaths {
  public:
   PeerPaths() = default;
   // For every rank of the communicator, this one included.
-  explicit PeerPaths(std::vector<PeerPath> by_rank) : by_rank_(std::move(by_rank)) {}
+  explicit PeerPaths(std::vector<PeerPath> by_rank) : by_rank_(std::move(by_rank)), divided_(by_rank_.size()) {}
+
+  // Messages to this rank, which has a path, may go through host memory at the same time (engine/work/host_shares.h).
+  // Only the sender decides.
+  void divide(int32_t rank) { divided_.at(static_cast<size_t>(rank)) = true; }
+  bool divides(int32_t rank) const {
+    return static_cast<size_t>(rank) < divided_.size() && divided_[static_cast<size_t>(rank)];
+  }
+
+  // How many ranks.
+  int divided() const { return static_cast<int>(std::count(divided_.begin(), divided_.end(), true)); }
 
   PeerPath to(int32_t rank) const {
     return static_cast<size_t>(rank) < by_rank_.size() ? by_rank_[static_cast<size_t>(rank)] : PeerPath::kNone;
@@ -43,6 +63,7 @@ class PeerPaths {
 
  private:
   std::vector<PeerPath> by_rank_;
+  std::vector<bool> divided_;
 };
 
 }  // namespace trestle

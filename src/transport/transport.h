@@ -112,6 +112,13 @@ struct TransportPrivate {
   uint64_t word[4] = {0, 0, 0, 0};
 };
 
+// When the receiver's device had read a message of memory of devices: the part that lies in such memory, and the part
+// that lies in host memory. CLOCK_MONOTONIC; 0: there is none, or it is not known.
+struct ReadTimes {
+  int64_t device_ns = 0;
+  int64_t host_ns = 0;
+};
+
 struct SendRequest {
   int32_t peer = 0;  // rank in the communicator
   MessageTag tag;
@@ -122,6 +129,7 @@ struct SendRequest {
   RequestState state = RequestState::kIdle;
   bool* touched = nullptr;  // see RecvRequest
   bool mapped = false;  // set by a post that was taken, only by shared memory: the peer reads the pieces where they lie
+  ReadTimes read;       // RecvRequest::read of the peer, when it is done, where the transport can tell
   TransportPrivate transport;
 };
 
@@ -138,6 +146,7 @@ struct RecvRequest {
   // destination it is empty, unless the message lies in memory of a device (DevicePath): then nothing was written to
   // `pieces`.
   std::vector<ConstPiece> view;
+  ReadTimes read;  // set before release()
   TransportPrivate transport;
 };
 

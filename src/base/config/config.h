@@ -62,6 +62,7 @@ struct Config {
   int64_t staging_bytes = 0;
   bool map_shared_memory = false;
   bool peer_access = false;
+  std::string host_path;
   int64_t spin_us = 0;  // -1: auto
   bool progress_thread = false;
   int64_t device = -1;           // -1: none

@@ -47,6 +47,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_RAIL_TIMEOUT", "railTimeoutMs"},
     {"TRESTLE_DEVICE", "device"},
     {"TRESTLE_PEER_ACCESS", "peerAccess"},
+    {"TRESTLE_HOST_PATH", "hostPath"},
 });
 
 // "": the variable is the process's, not a communicator's.

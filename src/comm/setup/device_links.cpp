@@ -81,6 +81,20 @@ std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, in
   return links;
 }
 
+void divide_paths(PeerPaths& paths, bool all, int32_t rank, int device, const std::vector<std::string>& told,
+                  NvlinkPairs& nvlinks) {
+  const ToldDevice mine = read_device(told[static_cast<size_t>(rank)]);
+  const auto has_nvlinks = [&](const ToldDevice& other) {
+    if (mine.pci == other.pci) return false;
+    const std::optional<GpuLink> by_nvml = nvlinks.between(mine.pci, other.pci);
+    return (by_nvml && by_nvml->nvlinks > 0) || joined_by_nvlink(device, other.pci);
+  };
+  for (int32_t peer = 0; peer < static_cast<int32_t>(told.size()); ++peer) {
+    if (peer == rank || paths.to(peer) == PeerPath::kNone) continue;
+    if (all || has_nvlinks(read_device(told[static_cast<size_t>(peer)]))) paths.divide(peer);
+  }
+}
+
 std::string encode(const std::vector<DeviceLink>& links) {
   ByteWriter out;
   out.integer(static_cast<uint32_t>(links.size()));

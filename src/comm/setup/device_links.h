@@ -34,6 +34,11 @@ uint64_t mbps_between(const DeviceSpeeds& speeds, const std::optional<GpuLink>& 
 std::vector<DeviceLink> links_of_rank(const Topology& topology, int32_t rank, int device, const PeerPaths& paths,
                                       const std::vector<std::string>& told, NvlinkPairs& nvlinks);
 
+// Says which paths share their messages with host memory (PeerPaths::divide()): all, or those between two devices that
+// NVLinks join. The arguments are those of links_of_rank().
+void divide_paths(PeerPaths& paths, bool all, int32_t rank, int device, const std::vector<std::string>& told,
+                  NvlinkPairs& nvlinks);
+
 std::string encode(const std::vector<DeviceLink>& links);
 // The ranks on the device that most of them use. hosts: by rank, equal where two ranks are on one host.
 int32_t ranks_per_device(const std::vector<std::string>& told, const std::vector<std::string>& hosts);

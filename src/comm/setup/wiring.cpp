@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
@@ -319,7 +320,20 @@ class Wirer {
     const auto said = TRY(bootstrap_.all_gather(encode(links), deadline_ns_));
     wiring_.device_links.by_dimension = TRY(worst_links(said, links.size(), wiring_.names));
     wiring_.device_links.ranks_per_device = ranks_per_device(told, hosts);
+    share_with_host(told);
     return {};
+  }
+
+  void share_with_host(const std::vector<std::string>& told) {
+    const Config& config = settings_.config;
+    if (!has_peer_paths(settings_) || config.host_path == "off") return;
+    const int32_t rank = bootstrap_.rank();
+    divide_paths(wiring_.peer_paths, config.host_path == "on", rank, static_cast<int>(config.device), told,
+                 NvlinkPairs::process());
+    if (wiring_.peer_paths.divided() == 0) return;
+    device_.shares = std::make_unique<HostShares>(wiring_.peer_paths, bootstrap_.nranks(), monotonic_clock().now_ns());
+    LOG(kInfo, kInit, "rank %d: long messages to %d ranks go over the path to their devices and through host memory",
+        rank, wiring_.peer_paths.divided());
   }
 
   // -1: none, or its messages do not reach this rank as views of this process's memory.

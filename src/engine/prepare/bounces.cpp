@@ -58,6 +58,15 @@ bool goes_in_place(PeerPath path, bool open_to_devices) {
   return path == PeerPath::kSameDevice || (path == PeerPath::kOtherDevice && open_to_devices);
 }
 
+// Whether a part of the step's messages, which go in place, may go through the host.
+bool is_divided(const PreparedPhase& phase, uint32_t step, const DeviceReach& reach) {
+  const Step& s = phase.plan->steps[step];
+  if (s.kind != StepKind::kSend || reach.paths == nullptr) return false;
+  const auto peer = static_cast<size_t>(s.peer);
+  return reach.paths->divides(phase.peers[peer]) && goes_in_place(phase.paths[peer], reach.open_to_devices) &&
+         std::min(phase.step_segment_bytes[step], phase.step_bytes[step]) >= kLeastDividedBytes;
+}
+
 // Messages of one segment that cannot go in place, or not always.
 uint32_t bounced_messages(const PreparedPhase& phase, const Step& step, bool open_to_devices) {
   const auto path = [&](int32_t peer) { return phase.paths[static_cast<size_t>(peer)]; };
@@ -77,8 +86,10 @@ void add_bounces(PreparedPhase& phase, const DeviceReach& reach, uint32_t in_fli
     phase.paths.push_back(reach.paths != nullptr ? reach.paths->to(rank) : PeerPath::kNone);
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     StepBounce& bounce = phase.bounces.emplace_back();
-    bounce.messages = bounced_messages(phase, plan.steps[s], reach.open_to_devices);
-    bounce.message_bytes = (std::min(phase.step_segment_bytes[s], phase.step_bytes[s]) + 63) / 64 * 64;
+    const uint64_t longest = std::min(phase.step_segment_bytes[s], phase.step_bytes[s]);
+    bounce.beside = is_divided(phase, s, reach);
+    bounce.messages = bounce.beside ? 1 : bounced_messages(phase, plan.steps[s], reach.open_to_devices);
+    bounce.message_bytes = bounce.beside ? most_through_host(longest) : (longest + 63) / 64 * 64;
     bounce.slots = static_cast<uint32_t>(std::min<uint64_t>(segments_of_step(phase, s), in_flight));
   }
   const std::vector<Row> rows = rows_of(phase);

@@ -1,7 +1,7 @@
 // Bounce buffers: host memory through which the messages of buffers on a device travel, because transports never touch
 // the bytes of a device. The device reads and writes them too. Messages over a peer path need none where the receiver's
-// device reads them (memory/peer_paths.h); those to another process need one only while the outbox has no room. Used
-// while preparing. Pure.
+// device reads them (memory/peer_paths.h); those to another process need one only while the outbox has no room. But
+// parts of either may go through the host at the same time (PeerPaths::divides()). Used while preparing. Pure.
 //
 // A phase borrows one block while it runs. The steps of a row (plan/message_rows.h) have rooms in it, which they use in
 // turn in plan order. In a room each segment in flight has a slot for its messages. A step that comes to a room begins

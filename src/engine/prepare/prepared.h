@@ -75,6 +75,9 @@ struct StepBounce {
   uint32_t messages = 0;       // of one segment: the receives of a Reduce, none of a Copy, else one; 0: all go in place
   uint32_t slots = 1;          // segments in flight
   uint32_t before = kNoStep;   // the step that has this place before; it must be complete
+  // A Send whose messages go in place. Their places are for parts that go through the host beside them, if they are
+  // free (engine/work/host_shares.h). So the step has as many segments in flight as it would have without.
+  bool beside = false;
   uint64_t at(uint64_t segment, uint32_t message) const {
     return offset + (segment % slots * messages + message) * message_bytes;
   }

@@ -175,6 +175,9 @@ std::vector<RailReport> Engine::rail_reports() const {
   for (const auto& transport : transports_) {
     for (RailReport& report : transport->rail_reports()) all.push_back(std::move(report));
   }
+  if (config_.device.shares != nullptr) {
+    for (RailReport& report : config_.device.shares->reports()) all.push_back(std::move(report));
+  }
   std::stable_sort(all.begin(), all.end(), [](const RailReport& a, const RailReport& b) { return a.peer < b.peer; });
   return all;
 }

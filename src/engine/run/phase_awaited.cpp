@@ -19,11 +19,12 @@ int32_t PhaseRun::refused_by(uint32_t step) const {
     }
     return -1;
   }
-  if (has_work(step)) {
+  if (has_work(step) && !is_beside(step)) {
     const bool posts = s.kind == StepKind::kSend ? run.issued != run.submitted : has_turn(step);
     return posts ? phase_.peers[s.peer] : -1;
   }
-  if (!has_turn(step) || !ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued))) return -1;
+  if (!has_turn(step) || !ready(step, run.issued * run.segment_bytes + segment_size(step, run.issued), false))
+    return -1;
   return phase_.peers[s.peer];
 }
 

@@ -4,9 +4,18 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "engine/run/phase_run.h"
 
 namespace trestle {
+
+namespace {
+
+int64_t now_ns() {
+  return monotonic_clock().now_ns();
+}
+
+}  // namespace
 
 void PhaseRun::take_bounces() {
   bounces_->block = nullptr;
@@ -48,61 +57,120 @@ std::span<const ConstPiece> PhaseRun::received(const RecvRequest& request, std::
   return list;
 }
 
-// The copies come ahead of the messages. A message goes when its copy is done.
+// The copies come ahead of the messages. A message goes when its copies are done.
 Result<bool> PhaseRun::advance_bounced_send(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = finish_sent(step, router);
   while (run.submitted < run.segments && run.submitted - run.finished < run.slots && has_turn(step) &&
-         ready(step, run.submitted * run.segment_bytes + segment_size(step, run.submitted))) {
-    const std::optional<Piece> to = place_to_send_from(step, router);
-    if (!to) break;
-    TRY(submit_copy_out(step, *to, router));
+         ready(step, end_of(step, run.submitted))) {
+    if (!find_places(step, router)) break;
+    TRY(submit_copy_out(step, router));
     moved = true;
   }
-  while (run.issued < run.submitted && TRY(take_result(work_slot(run, run.issued).work))) {
+  while (run.issued < run.submitted && TRY(is_copied_out(step))) {
     if (!TRY(post_send(step, router))) break;
     moved = true;
   }
   return moved;
 }
 
-// Where the step's next message is copied to. A step whose messages lie in the outbox waits for the end of one of them,
-// as if it had fewer segments in flight, because host memory is slower. One that has no room there never waits for any:
-// other operations may hold all of it.
-std::optional<Piece> PhaseRun::place_to_send_from(uint32_t step, Router router) {
-  StepRun& run = steps_[step];
-  const uint64_t bytes = segment_size(step, run.submitted);
-  if (bytes == 0) return Piece{};
-  const auto peer = static_cast<size_t>(plan_.steps[step].peer);
-  const bool has_path = router.outbox != nullptr && phase_.paths[peer] == PeerPath::kOtherProcess;
-  std::byte* const room = has_path ? router.outbox->take(bytes) : nullptr;
-  if (room == nullptr && run.rooms != 0) return std::nullopt;
-  if (room == nullptr) return bounce(step, run.submitted, 0, bytes);
-  ++run.rooms;
-  slot(run, run.submitted).room = room;
-  return Piece{room, bytes, &router.outbox->region()};
+// Whether the oldest message that was not posted may go. What a peer reads in place must be done itself.
+Result<bool> PhaseRun::is_copied_out(uint32_t step) {
+  const StepRun& run = steps_[step];
+  if (!TRY(take_result(work_slot(run, run.issued).work))) return false;
+  return !is_beside(step) || ready(step, end_of(step, run.issued), false);
 }
 
-// to: empty for no bytes.
-Status PhaseRun::submit_copy_out(uint32_t step, const Piece& to, Router router) {
+// Whether messages of the step may go over a path and through the host at the same time.
+bool PhaseRun::is_divided(uint32_t step, Router router) const {
+  return router.shares != nullptr && router.shares->divides(phase_.peers[static_cast<size_t>(plan_.steps[step].peer)]);
+}
+
+// Of the step's next message. None where its place is taken, or where the peer's process cannot map it.
+uint64_t PhaseRun::bytes_through_host(uint32_t step, Router router) {
+  const StepRun& run = steps_[step];
+  if (!is_divided(step, router)) return 0;
+  const StepBounce& places = phase_.bounces[step];
+  if (is_beside(step) ? !has_room(step) || run.finished + places.slots <= run.submitted : !bounces_->block->is_shared())
+    return 0;
+  const int32_t peer = phase_.peers[static_cast<size_t>(plan_.steps[step].peer)];
+  return router.shares->bytes_through_host(peer, segment_size(step, run.submitted), now_ns());
+}
+
+// nullptr: the step has no path to another process, or there is no room.
+std::byte* PhaseRun::room_in_outbox(uint32_t step, uint64_t bytes, Router router) {
+  const auto peer = static_cast<size_t>(plan_.steps[step].peer);
+  if (router.outbox == nullptr || phase_.paths[peer] != PeerPath::kOtherProcess) return nullptr;
+  return router.outbox->take(bytes);
+}
+
+// Finds where the parts of the step's next message are copied to: WorkSlot::write, in the order of its bytes. What is
+// before them stays where it is. False: not yet. A step whose messages lie in the outbox waits for the end of one of
+// them, as if it had fewer segments in flight, because host memory is slower. One that has no room there never waits
+// for any: other operations may hold all of it.
+bool PhaseRun::find_places(uint32_t step, Router router) {
+  StepRun& run = steps_[step];
+  Slot& segment = slot(run, run.submitted);
+  std::vector<Piece>& write = work_slot(run, run.submitted).write;
+  const uint64_t bytes = segment_size(step, run.submitted);
+  write.clear();
+  segment.through_host = bytes == 0 ? 0 : bytes_through_host(step, router);
+  const uint64_t rest = bytes - segment.through_host;
+  if (bytes != 0 && !is_beside(step)) {
+    segment.room = room_in_outbox(step, rest, router);
+    if (segment.room == nullptr && run.rooms != 0) return false;
+    if (segment.room == nullptr) {
+      segment.through_host = 0;
+      write.push_back(bounce(step, run.submitted, 0, bytes));
+      return true;
+    }
+    ++run.rooms;
+    write.push_back({segment.room, rest, &router.outbox->region()});
+  }
+  if (segment.through_host != 0) write.push_back(bounce(step, run.submitted, 0, segment.through_host));
+  return true;
+}
+
+// To the places that were found for it.
+Status PhaseRun::submit_copy_out(uint32_t step, Router router) {
   const Step& s = plan_.steps[step];
   const StepRun& run = steps_[step];
   const uint64_t begin = run.submitted * run.segment_bytes;
   Slot& segment = slot(run, run.submitted);
   WorkSlot& at = work_slot(run, run.submitted);
+  uint64_t copied = 0;
+  for (const Piece& piece : at.write) copied += piece.bytes;
+  const uint64_t in_place = segment_size(step, run.submitted) - copied;
+  const BlockRange& blocks = plan_.sources[s.first_source].blocks;
+  collect_pieces(blocks, s.logical_first, begin, in_place, segment.read);
+  for (const Piece& piece : at.write) segment.read.push_back({piece.data, piece.bytes, piece.region});
+  collect_pieces(blocks, s.logical_first, begin + in_place, copied, at.read[0]);
   at.work.kind = WorkKind::kCopy;
-  at.work.bytes = to.bytes;
-  collect_pieces(plan_.sources[s.first_source].blocks, s.logical_first, begin, to.bytes, at.read[0]);
+  at.work.bytes = copied;
   at.sources[0] = at.read[0];
-  at.write.clear();
-  segment.read.clear();
-  if (to.bytes != 0) {
-    at.write.push_back(to);
-    segment.read.push_back({to.data, to.bytes, to.region});
+  if (is_beside(step) && copied == 0) {
+    at.work.state = WorkState::kDone;
+  } else {
+    TRY(submit(at, router));
   }
-  TRY(submit(at, router));
+  segment.divided = {};
+  if (segment.through_host != 0)
+    segment.divided.host = router.shares->send_through_host(phase_.peers[s.peer], segment.through_host, now_ns());
   count_submitted(step);
   return {};
+}
+
+// The message over a path is on its way.
+void PhaseRun::note_sent(uint32_t step, Slot& segment, Router router) {
+  if (!is_divided(step, router) || (segment.room == nullptr && !is_beside(step))) return;
+  const uint64_t direct = segment.send.bytes - segment.through_host;
+  segment.divided.direct = router.shares->send_directly(segment.send.peer, direct, now_ns());
+}
+
+// The peer's device has read it.
+void PhaseRun::note_read(uint32_t step, Slot& segment, Router router) {
+  if (!is_divided(step, router) || segment.divided.direct.bytes == 0) return;
+  router.shares->read(segment.send.peer, segment.divided, segment.send.read, now_ns());
 }
 
 Status PhaseRun::submit_copy_in(uint32_t step, Router router) {

@@ -37,7 +37,7 @@ void PhaseRun::add_step_slots(uint32_t step, uint32_t in_flight, bool queued) {
   run.segment_bytes = phase_.step_segment_bytes[step];
   run.segments = segments_of(phase_.step_bytes[step], run.segment_bytes);
   run.slots = static_cast<uint32_t>(std::min<uint64_t>(run.segments, in_flight));
-  if (bounces_ != nullptr) run.slots = phase_.bounces[step].slots;
+  if (bounces_ != nullptr && !is_beside(step)) run.slots = phase_.bounces[step].slots;
   run.first_slot = static_cast<uint32_t>(slots_.size());
   if (s.kind != StepKind::kCopy) {
     const auto* sources = plan_.sources.data() + s.first_source;
@@ -144,15 +144,15 @@ Result<bool> PhaseRun::advance_step(uint32_t step, Router router) {
   return false;
 }
 
-// Whether bytes [0, upto) of the step may proceed. Work follows other work as soon as that was submitted, because it is
-// done in order. A message waits until work is done, and work waits for messages.
-bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
+// Whether bytes [0, upto) of the step may proceed. Work follows other work as soon as that was submitted, because the
+// queue keeps its order. A message waits until work is done, and work waits for messages, also for those that peers
+// read in place.
+bool PhaseRun::ready(uint32_t step, uint64_t upto, bool is_work) const {
   const Step& s = plan_.steps[step];
-  const bool is_work = has_work(step);
   for (uint32_t d = 0; d < s.dependencies; ++d) {
     const ByteDependency& dependency = phase_.dependencies[s.first_dependency + d];
     const StepRun& other = steps_[dependency.step];
-    const bool in_order = is_work && has_work(dependency.step);
+    const bool in_order = is_work && has_work(dependency.step) && !is_beside(dependency.step);
     if ((in_order ? other.submitted : other.finished) == other.segments) continue;
     const bool no_bytes = phase_.step_bytes[step] == 0 || phase_.step_bytes[dependency.step] == 0;
     if (no_bytes) return false;
@@ -166,7 +166,7 @@ bool PhaseRun::ready(uint32_t step, uint64_t upto) const {
 // of turns are under way, and more where they are too short to keep the link busy, but with two peers at most. Their
 // segments together are no more than those of one message.
 bool PhaseRun::has_turn(uint32_t step) const {
-  if (bounces_ != nullptr && !has_room(step)) return false;
+  if (bounces_ != nullptr && !is_beside(step) && !has_room(step)) return false;
   uint32_t before = plan_.steps[step].after;
   if (before == kNoStep) return true;
   const StepRun& mine = steps_[step];

@@ -11,7 +11,8 @@
 // unable to read what a transport hands out. Over a peer path (memory/peer_paths.h) it is able to: a Recv and a Reduce
 // ask for a view, which the device reads, and a Send gives the transport the device's memory. Over a path to another
 // process a Send copies to the outbox, if there is room, else to its bounce buffer. A Recv and a Reduce offer a bounce
-// buffer, and read what they get instead of it.
+// buffer, and read what they get instead of it. The end of a message over a path may go through a bounce buffer at the
+// same time (engine/work/host_shares.h).
 #pragma once
 
 #include <array>
@@ -26,6 +27,7 @@
 #include "engine/prepare/prepared.h"
 #include "engine/run/progress_lock.h"
 #include "engine/run/statistics.h"
+#include "engine/work/host_shares.h"
 #include "engine/work/work_queue.h"
 #include "kernels/reduce.h"
 #include "memory/outbox.h"
@@ -47,6 +49,7 @@ struct Router {
   WorkQueue* work = nullptr;
   uint64_t* copy_left = nullptr;  // bytes that may still be copied in this round (EngineConfig::copy_bytes)
   Outbox* outbox = nullptr;       // DevicePlace::outbox
+  HostShares* shares = nullptr;   // where messages to some peers are divided
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
 
@@ -97,7 +100,9 @@ class PhaseRun {
     uint32_t posted = 0;   // receives that are posted: of a Reduce, or of a Recv on a device
     uint32_t bounced = 0;  // of these, those that have a bounce
     SendRequest send;
-    const std::byte* room = nullptr;    // in the outbox, which the message is read in
+    std::byte* room = nullptr;          // in the outbox, which the message is read in
+    uint64_t through_host = 0;          // of a Send's bytes, those at the end that the host carries beside a path
+    HostShares::Sent divided;           // of a Send to a peer that HostShares::divides()
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
     std::vector<ConstPiece> read;
     std::vector<Piece> write;  // Recv; Reduce: only with bounces, room for one per receive
@@ -145,14 +150,18 @@ class PhaseRun {
   int32_t refused_by(uint32_t step) const;
 
   bool is_complete(uint32_t step) const { return steps_[step].finished == steps_[step].segments; }
-  bool ready(uint32_t step, uint64_t upto) const;
+  bool ready(uint32_t step, uint64_t upto) const { return ready(step, upto, has_work(step)); }
+  bool ready(uint32_t step, uint64_t upto, bool is_work) const;
   bool has_turn(uint32_t step) const;
   bool has_room(uint32_t step) const {
     const uint32_t before = phase_.bounces[step].before;
     return before == kNoStep || is_complete(before);
   }
+  // A Send whose messages the peer's device reads where the data lies, but for a part that may go through the host.
+  bool is_beside(uint32_t step) const { return bounces_ != nullptr && phase_.bounces[step].beside; }
   // Whether the step copies or reduces. Of a phase on a device a Recv copies in, and a Send with a bounce copies out.
-  // A Send without a bounce has no work: its message waits until its data is done.
+  // A Send in place has none: its message waits until its data is done. Where a part of it may go through the host,
+  // that part has work.
   bool has_work(uint32_t step) const {
     const Step& s = plan_.steps[step];
     if (!is_message(s)) return true;
@@ -164,6 +173,9 @@ class PhaseRun {
     return works_[run.first_work + segment % run.works];
   }
   uint64_t segment_size(uint32_t step, uint64_t segment) const;
+  uint64_t end_of(uint32_t step, uint64_t segment) const {
+    return segment * steps_[step].segment_bytes + segment_size(step, segment);
+  }
   void finish_segment(uint32_t step);
   void add_step_slots(uint32_t step, uint32_t in_flight, bool queued);
 
@@ -188,11 +200,17 @@ class PhaseRun {
   void give_bounces_back();
   Piece bounce(uint32_t step, uint64_t segment, uint32_t message, uint64_t bytes) const;
   std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const;
-  std::optional<Piece> place_to_send_from(uint32_t step, Router router);
+  bool is_divided(uint32_t step, Router router) const;
+  uint64_t bytes_through_host(uint32_t step, Router router);
+  std::byte* room_in_outbox(uint32_t step, uint64_t bytes, Router router);
+  bool find_places(uint32_t step, Router router);
   static bool is_view(const RecvRequest& request) { return request.pieces.empty() || !request.view.empty(); }
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);
   Result<bool> advance_bounced_send(uint32_t step, Router router);
-  Status submit_copy_out(uint32_t step, const Piece& to, Router router);
+  Status submit_copy_out(uint32_t step, Router router);
+  void note_sent(uint32_t step, Slot& segment, Router router);
+  void note_read(uint32_t step, Slot& segment, Router router);
+  Result<bool> is_copied_out(uint32_t step);
   Status submit_copy_in(uint32_t step, Router router);
   Status submit(WorkSlot& slot, Router router);
   Result<bool> take_result(Work& work);

@@ -34,8 +34,10 @@ Result<bool> PhaseRun::post_send(uint32_t step, Router router) {
   segment.send.bytes = segment_size(step, run.issued);
   segment.send.step = step;
   segment.send.mapped = false;
+  segment.send.read = {};
   if (!TRY(router[segment.send.peer]->post_send(segment.send))) return false;
   router.statistics->sent(segment.send.peer, segment.send.bytes, segment.send.mapped);
+  note_sent(step, segment, router);
   ++run.issued;
   finish_sent(step, router);
   return true;
@@ -45,7 +47,9 @@ bool PhaseRun::finish_sent(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   bool moved = false;
   while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) {
-    if (const std::byte* const room = std::exchange(slot(run, run.finished).room, nullptr)) {
+    Slot& segment = slot(run, run.finished);
+    note_read(step, segment, router);
+    if (const std::byte* const room = std::exchange(segment.room, nullptr)) {
       router.outbox->give_back(room);
       --run.rooms;
     }
@@ -263,6 +267,7 @@ Result<bool> PhaseRun::finish_reduced(uint32_t step, Router router) {
     Slot& segment = slot(run, run.finished);
     for (RecvRequest& request : segment.receives) {
       router.statistics->received(request.peer, request.bytes);
+      request.read = work_slot(run, run.finished).work.ended;
       // A message of no bytes has no pieces, so the transport treats it as a view.
       if (is_view(request)) router[request.peer]->release(request);
       request.state = RequestState::kIdle;

@@ -1,7 +1,7 @@
 // DevicePlace: the device of an engine: where its work goes, and where memory for its operations comes from.
 //
-// Owned by the engine, from its creation to its end. All of it is there, or none, but for the outbox and the
-// board.
+// Owned by the engine, from its creation to its end. All of it is there, or none, but for the outbox, the board and the
+// shares.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/work/device_board.h"
+#include "engine/work/host_shares.h"
 #include "engine/work/work_queue.h"
 #include "memory/memory_source.h"
 #include "memory/outbox.h"
@@ -28,6 +29,7 @@ struct DevicePlace {
   std::unique_ptr<MemorySource> memory;  // of the device: for partial results
   std::unique_ptr<MemorySource> pinned;  // of the host, where the device reads and writes it: for bounce buffers
   std::unique_ptr<DeviceBoard> board;    // nullptr: small collectives run as the others
+  std::unique_ptr<HostShares> shares;    // nullptr: no path shares its messages with host memory
 };
 
 }  // namespace trestle

@@ -40,6 +40,7 @@ DeviceQueue::~DeviceQueue() {
 void DeviceQueue::submit(Work& work) {
   work.state = WorkState::kSubmitted;
   work.result = {};
+  work.ended = {};
   work.next = nullptr;
   if (closed_) return;
   (waiting_first_ == nullptr ? waiting_first_ : waiting_last_->next) = &work;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace trestle {
 
@@ -47,13 +48,27 @@ void Flights::submitted_all() {
   newest().submitted_all = true;
 }
 
+bool Flights::has_passed(const Flight& flight, LaneUse use) const {
+  const auto lane = static_cast<size_t>(use);
+  return (flight.lanes & bit(lane)) == 0 || lanes_[lane]->has_reached(flight.tickets[lane]);
+}
+
 bool Flights::is_done(const Flight& flight, bool is_first) const {
   if (flight.work == nullptr || !flight.submitted_all) return false;
   if (flight.lanes == 0) return is_first;
-  for (size_t lane = 0; lane < kLaneUses; ++lane) {
-    if ((flight.lanes & bit(lane)) != 0 && !lanes_[lane]->has_reached(flight.tickets[lane])) return false;
-  }
-  return true;
+  return has_passed(flight, LaneUse::kOnDevice) && has_passed(flight, LaneUse::kToHost) &&
+         has_passed(flight, LaneUse::kFromHost);
+}
+
+// Of a work that uses several lanes, the one that has ended first ended when this was seen first.
+void Flights::note_times(Flight& flight, int64_t now_ns) const {
+  if (flight.work == nullptr || !flight.submitted_all) return;
+  const auto note = [&](LaneUse use, int64_t& ended_ns) {
+    const bool uses = (flight.lanes & bit(static_cast<size_t>(use))) != 0;
+    if (uses && ended_ns == 0 && has_passed(flight, use)) ended_ns = now_ns;
+  };
+  note(LaneUse::kOnDevice, flight.work->ended.device_ns);
+  note(LaneUse::kFromHost, flight.work->ended.host_ns);
 }
 
 void Flights::end(Flight& flight) {
@@ -64,7 +79,9 @@ void Flights::end(Flight& flight) {
 
 bool Flights::end_done() {
   bool ended = false;
+  const int64_t now_ns = count_ > 0 ? monotonic_clock().now_ns() : 0;
   for (uint32_t i = 0; i < count_;) {
+    note_times(at(i), now_ns);
     if (is_done(at(i), i == 0)) {
       end(at(i));
       ended = true;

@@ -51,7 +51,9 @@ class Flights {
   Flight& at(uint32_t i) { return flights_[(first_ + i) % kMost]; }
   const Flight& at(uint32_t i) const { return flights_[(first_ + i) % kMost]; }
   Flight& newest() { return at(count_ - 1); }
+  bool has_passed(const Flight& flight, LaneUse use) const;
   bool is_done(const Flight& flight, bool is_first) const;
+  void note_times(Flight& flight, int64_t now_ns) const;
   static void end(Flight& flight);
 
   DeviceLanes& lanes_;

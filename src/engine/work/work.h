@@ -40,6 +40,7 @@ struct Work {
   // memory, gives an error.
   Status result;
   bool* touched = nullptr;  // RecvRequest::touched
+  ReadTimes ended;          // of the parts that read memory of devices, and of the host; only of a DeviceQueue's work
   Work* next = nullptr;     // in a queue's list
 };
 

@@ -192,7 +192,9 @@ void LoopbackTransport::release(RecvRequest& request) {
   views_.pop_back();
   Peer& peer = peers_[request.peer];
   const Reading reading(*peer.mailbox);
-  tell_taken(peer, static_cast<SendRequest*>(std::exchange(request.transport.pointer[0], nullptr)));
+  auto* const send = static_cast<SendRequest*>(std::exchange(request.transport.pointer[0], nullptr));
+  send->read = request.read;
+  tell_taken(peer, send);
 }
 
 Status LoopbackTransport::hear(const LoopbackNote& note) {

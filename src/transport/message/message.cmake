@@ -1,6 +1,7 @@
-# How rails divide data. The simulator needs it without rails, too.
+# How rails divide data. The simulator and the paths of devices need it without rails, too.
 target_sources(trestle_transport PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/goodput.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/rail_book.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rail_choice.cpp
   ${CMAKE_CURRENT_LIST_DIR}/shares.cpp)
 
@@ -15,7 +16,6 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails_life.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails_silence.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/rail_book.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rail_transport.cpp
     ${CMAKE_CURRENT_LIST_DIR}/rail_transport_life.cpp)
 endif()

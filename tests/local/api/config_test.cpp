@@ -59,12 +59,13 @@ TEST(ApiConfig, AllFieldsTogetherAreServed) {
   config.check = 0;
   config.spinUs = -1;
   config.peerAccess = 0;
+  config.hostPath = "on";
   expect_sum(config);
 }
 
 TEST(ApiConfig, EmptyTextsAreUndefined) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
-  config.intra = config.calibrate = config.socketFamily = config.portRange = "";
+  config.intra = config.calibrate = config.socketFamily = config.hostPath = config.portRange = "";
   expect_sum(config);
 }
 
@@ -74,7 +75,8 @@ TEST(ApiConfig, OldSizesStillWork) {
        {offsetof(trestleConfig_t, blocking), offsetof(trestleConfig_t, dims), offsetof(trestleConfig_t, hostId),
         offsetof(trestleConfig_t, heartbeatMs), offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs),
         offsetof(trestleConfig_t, device), offsetof(trestleConfig_t, reserved), offsetof(trestleConfig_t, peerAccess),
-        offsetof(trestleConfig_t, reserved2), offsetof(trestleConfig_t, deviceExpressBytes)}) {
+        offsetof(trestleConfig_t, reserved2), offsetof(trestleConfig_t, deviceExpressBytes),
+        offsetof(trestleConfig_t, hostPath)}) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
     config.size = size;

@@ -21,6 +21,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/cuda_ranks_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_staging_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_streams_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_two_paths_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_gpu.cpp)
 elseif(TARGET trestle)
   trestle_test(NAME api_cuda_test LABEL local LIBS trestle_api_calls SOURCES
