@@ -49,7 +49,7 @@ class PeerPaths {
 
   // Messages to this rank, which has a path, may go through host memory at the same time (engine/work/host_shares.h).
   // Only the sender decides.
-  void divide(int32_t rank) { divided_.at(static_cast<size_t>(rank)) = true; }
+  void divide(int32_t rank, bool divided = true) { divided_.at(static_cast<size_t>(rank)) = divided; }
   bool divides(int32_t rank) const {
     return static_cast<size_t>(rank) < divided_.size() && divided_[static_cast<size_t>(rank)];
   }

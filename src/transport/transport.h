@@ -21,7 +21,8 @@
 //
 // Memory of devices. Transports never touch its bytes. In a process they hand it out as views (loopback). To another
 // process it goes only along a device path (set_device_path()): the message's one piece lies in the sender's outbox,
-// and the receive is done with a view of it as the receiver's process has opened it, also if it has a destination.
+// and the receive is done with a view of it as the receiver's process has opened it, also if it has a destination. A
+// second piece may lie in the sender's outbox of host memory, which the receiver's device reads as well.
 //
 // Agreement. Every message carries the check of the operation that its sender runs. A transport tells its Agreement
 // (transport/agreement.h) of everything with a tag that arrives, before anything else is done with it; a check that
@@ -165,7 +166,8 @@ struct EndpointConfig {
   std::optional<uint64_t> eager_bytes;  // TRESTLE_EAGER: 0 is only empty messages; unset: the transport's choice
 };
 
-// Two ranks of different processes whose devices read each other's outboxes (memory/outbox.h).
+// Two ranks of different processes whose devices read each other's outboxes (memory/outbox.h): both of memory of
+// devices, or both of host memory.
 struct DevicePath {
   uint64_t own_id = 0;             // Region::share of this rank's outbox
   const Region* outbox = nullptr;  // of the peer, as this process has opened it; Region::share as the peer says
@@ -201,7 +203,8 @@ class Transport {
 
   // Whether messages may take device paths. The same at both ends.
   virtual bool has_device_paths() const { return false; }
-  // Before the first message to or from the peer, if there are any. The region outlives the transport.
+  // Before the first message to or from the peer, if there are any: once for devices, and once more for host memory.
+  // The region outlives the transport.
   virtual void set_device_path(int32_t /*peer*/, const DevicePath& /*path*/) {}
 
   // true: accepted (the state is kPending or already kDone); false: try again later, nothing was taken.

@@ -27,10 +27,13 @@ namespace trestle {
 class OpenedDevice {
  public:
   explicit OpenedDevice(std::unique_ptr<Device> device)
-      : device_(std::move(device)), links_(*device_), outboxes_(*device_) {}
+      : device_(std::move(device)),
+        links_(*device_),
+        outboxes_(*device_, OutboxPlace::kDevice),
+        host_outboxes_(*device_, OutboxPlace::kHost) {}
   Device& device() { return *device_; }
   StreamLinks& links() { return links_; }
-  OutboxStore& outboxes() { return outboxes_; }
+  OutboxStore& outboxes(OutboxPlace place) { return place == OutboxPlace::kDevice ? outboxes_ : host_outboxes_; }
   // Keeps what was opened or made, to the end of the process or until it is let go: the device may still read it. Any
   // thread.
   void keep(std::shared_ptr<const void> opened);
@@ -46,6 +49,7 @@ class OpenedDevice {
   const std::unique_ptr<Device> device_;
   StreamLinks links_;
   OutboxStore outboxes_;
+  OutboxStore host_outboxes_;
   Mutex keeping_;
   std::vector<std::shared_ptr<const void>> kept_ TRESTLE_GUARDED_BY(keeping_);
   Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it

@@ -18,6 +18,10 @@ std::unique_ptr<ProbeWords> words_of(const std::string& job, int32_t rank) {
   return probe_words(hasher.string(job).integer(static_cast<uint64_t>(rank)).digest());
 }
 
+const char* memory_of(OutboxPlace place) {
+  return place == OutboxPlace::kDevice ? "memory" : "host memory";
+}
+
 // Whether the rank is among those that a peer has opened.
 bool has(const std::string& opened, int32_t rank) {
   ByteReader reader(opened);
@@ -29,11 +33,11 @@ bool has(const std::string& opened, int32_t rank) {
 
 }  // namespace
 
-ProcessPaths::ProcessPaths(int device, int32_t rank, std::vector<int32_t> peers, std::string job)
-    : device_(device), rank_(rank), peers_(std::move(peers)), job_(std::move(job)) {}
+ProcessPaths::ProcessPaths(OutboxPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job)
+    : place_(place), device_(device), rank_(rank), peers_(std::move(peers)), job_(std::move(job)) {}
 
 Status ProcessPaths::try_offer() {
-  OutboxStore& store = TRY(OpenedDevices::process().open(device_))->outboxes();
+  OutboxStore& store = TRY(OpenedDevices::process().open(device_))->outboxes(place_);
   std::shared_ptr<Outbox> outbox = TRY(store.lend());
   std::byte* const probe = outbox->take(PeerProbe::kBytes);
   if (probe == nullptr) return Error{Code::kSystemError, "an outbox has no room"};
@@ -51,8 +55,8 @@ std::string ProcessPaths::offer() {
   if (peers_.empty()) return {};
   const Status offered = try_offer();
   if (offered.ok()) return offered_;
-  LOG(kInfo, kInit, "rank %d: ranks of other processes cannot read memory of device %d: %s", rank_, device_,
-      offered.error().message.c_str());
+  LOG(kInfo, kInit, "rank %d: ranks of other processes cannot read %s of device %d: %s", rank_, memory_of(place_),
+      device_, offered.error().message.c_str());
   return {};
 }
 
@@ -62,7 +66,7 @@ Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offe
   if (address.bytes < PeerProbe::kBytes || address.probe > address.bytes - PeerProbe::kBytes)
     return Error{Code::kRemoteError, "its memory is too short"};
   OpenedDevice* const reader = TRY(OpenedDevices::process().open(device_));
-  std::shared_ptr<const OpenedOutbox> outbox = TRY(OpenedOutbox::open(reader->device(), address));
+  std::shared_ptr<const OpenedOutbox> outbox = TRY(OpenedOutbox::open(reader->device(), place_, address));
   reader->keep(outbox);
   std::string untrue =
       TRY(OpenedDevices::process().read_words(device_, outbox->region().base + address.probe, *words_of(job_, peer)));
@@ -74,13 +78,13 @@ Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offe
 
 void ProcessPaths::open(int32_t peer, const std::string& offered, const std::string& name) {
   if (offered.empty() || std::ranges::find(peers_, peer) == peers_.end()) return;
-  constexpr const char* kText =
-      "rank %d: device %d does not read memory of %s where it lies: %s; messages between them go through host memory";
+  constexpr const char* kText = "rank %d: device %d does not read %s of %s where it lies: %s; messages between them %s";
+  const char* const then = place_ == OutboxPlace::kDevice ? "go through host memory" : "are not divided";
   const Result<std::string> untrue = try_open(peer, offered);
   if (!untrue.ok()) {
-    LOG(kInfo, kInit, kText, rank_, device_, name.c_str(), untrue.error().message.c_str());
+    LOG(kInfo, kInit, kText, rank_, device_, memory_of(place_), name.c_str(), untrue.error().message.c_str(), then);
   } else if (!untrue.value().empty()) {
-    LOG(kWarn, kInit, kText, rank_, device_, name.c_str(), untrue.value().c_str());
+    LOG(kWarn, kInit, kText, rank_, device_, memory_of(place_), name.c_str(), untrue.value().c_str(), then);
   }
 }
 
@@ -96,9 +100,8 @@ void ProcessPaths::agree(const std::vector<std::string>& said) {
   if (probe_ != nullptr) own_->give_back(std::exchange(probe_, nullptr));
   std::erase_if(opened_, [&](const auto& entry) { return !has(said[static_cast<size_t>(entry.first)], rank_); });
   if (opened_.empty()) return;
-  LOG(kInfo, kInit,
-      "rank %d: device %d and those of %zu ranks of other processes read each other's memory where it lies", rank_,
-      device_, opened_.size());
+  LOG(kInfo, kInit, "rank %d: device %d and those of %zu ranks of other processes read each other's %s where it lies",
+      rank_, device_, opened_.size(), memory_of(place_));
 }
 
 void ProcessPaths::hand_over(const std::vector<Transport*>& router, DevicePlace& place) {
@@ -107,7 +110,7 @@ void ProcessPaths::hand_over(const std::vector<Transport*>& router, DevicePlace&
     router[static_cast<size_t>(peer)]->set_device_path(peer, {own_->region().share.id, &outbox->region()});
     place.held.push_back(outbox);
   }
-  place.outbox = own_;
+  (place_ == OutboxPlace::kDevice ? place.outbox : place.host_outbox) = own_;
 }
 
 }  // namespace trestle

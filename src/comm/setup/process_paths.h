@@ -1,6 +1,7 @@
-// ProcessPaths: the paths of a rank to devices of other processes of its host (memory/peer_paths.h). Found while a
-// communicator is made, in three steps between which the ranks exchange what they have: each offers its outbox; each
-// opens those of its peers and proves that its device reads them; both ends of a path must have succeeded.
+// ProcessPaths: the paths of a rank to devices of other processes of its host (memory/peer_paths.h), through outboxes
+// in one place: memory of the devices, or host memory. Found while a communicator is made, in three steps between which
+// the ranks exchange what they have: each offers its outbox; each opens those of its peers and proves that its device
+// reads them; both ends of a path must have succeeded.
 //
 // Whatever fails on the way leaves a path out: the log says why, at INFO if the driver refuses, as a warning if a
 // device read other bytes than were written or did not answer. Used by one thread, which drives all engines meanwhile
@@ -22,7 +23,7 @@ namespace trestle {
 class ProcessPaths {
  public:
   // device: of this rank, opened. peers: the ranks that a path may lead to. job: the communicator's, in hexadecimal.
-  ProcessPaths(int device, int32_t rank, std::vector<int32_t> peers, std::string job);
+  ProcessPaths(OutboxPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job);
 
   // For the peers; "": there are none, or no memory.
   std::string offer();
@@ -41,6 +42,7 @@ class ProcessPaths {
   Status try_offer();
   Result<std::string> try_open(int32_t peer, const std::string& offered);
 
+  const OutboxPlace place_;
   const int device_;
   const int32_t rank_;
   const std::vector<int32_t> peers_;

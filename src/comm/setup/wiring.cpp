@@ -257,28 +257,36 @@ class Wirer {
     for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
       if (may_have_path(r, at)) peers.push_back(r);
     }
-    process_paths_.emplace(static_cast<int>(settings_.config.device), bootstrap_.rank(), std::move(peers),
-                           to_hex(bootstrap_.job()));
+    process_paths_.emplace(OutboxPlace::kDevice, static_cast<int>(settings_.config.device), bootstrap_.rank(),
+                           std::move(peers), to_hex(bootstrap_.job()));
     const std::string offered = process_paths_->offer();
     if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
   }
 
-  // All ranks exchange what they have opened, if any has offered something.
-  Status open_outboxes() {
-    const std::vector<RankInfo>& infos = wiring_.infos;
-    const auto offered = [](const RankInfo& info) { return info.addresses.contains(kOutboxAddress); };
-    if (std::ranges::none_of(infos, offered)) return {};
+  // All ranks exchange what they have opened, if any has offered something. offered: by rank. found: of this rank.
+  Status open_offered(const std::vector<std::string>& offered, std::optional<ProcessPaths>& found) {
     std::string opened;
-    if (process_paths_) {
-      for (const RankInfo& info : infos) {
-        if (offered(info)) process_paths_->open(info.rank, info.addresses.at(kOutboxAddress), wiring_.names[info.rank]);
-      }
-      opened = process_paths_->opened();
+    if (found) {
+      for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
+        found->open(r, offered[static_cast<size_t>(r)], wiring_.names[static_cast<size_t>(r)]);
+      opened = found->opened();
     }
     const std::vector<std::string> said = TRY(bootstrap_.all_gather(opened, deadline_ns_));
+    if (!found) return {};
+    found->agree(said);
+    found->hand_over(wiring_.router, device_);
+    return {};
+  }
+
+  Status open_outboxes() {
+    std::vector<std::string> offered;
+    for (const RankInfo& info : wiring_.infos) {
+      const auto address = info.addresses.find(kOutboxAddress);
+      offered.push_back(address == info.addresses.end() ? "" : address->second);
+    }
+    if (std::ranges::all_of(offered, &std::string::empty)) return {};
+    TRY(open_offered(offered, process_paths_));
     if (!process_paths_) return {};
-    process_paths_->agree(said);
-    process_paths_->hand_over(wiring_.router, device_);
     std::vector<PeerPath> paths;
     for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
       paths.push_back(process_paths_->leads_to(r) ? PeerPath::kOtherProcess : wiring_.peer_paths.to(r));
@@ -320,20 +328,42 @@ class Wirer {
     const auto said = TRY(bootstrap_.all_gather(encode(links), deadline_ns_));
     wiring_.device_links.by_dimension = TRY(worst_links(said, links.size(), wiring_.names));
     wiring_.device_links.ranks_per_device = ranks_per_device(told, hosts);
-    share_with_host(told);
+    return share_with_host(told);
+  }
+
+  // Which paths share their messages with host memory. Between processes both ends need outboxes there.
+  Status share_with_host(const std::vector<std::string>& told) {
+    const Config& config = settings_.config;
+    PeerPaths& paths = wiring_.peer_paths;
+    const int32_t rank = bootstrap_.rank();
+    if (has_peer_paths(settings_) && config.host_path != "off")
+      divide_paths(paths, config.host_path == "on", rank, static_cast<int>(config.device), told,
+                   NvlinkPairs::process());
+    TRY(open_host_outboxes());
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
+      if (paths.to(r) == PeerPath::kOtherProcess && !(host_paths_ && host_paths_->leads_to(r))) paths.divide(r, false);
+    }
+    if (paths.divided() == 0) return {};
+    device_.shares = std::make_unique<HostShares>(paths, bootstrap_.nranks(), monotonic_clock().now_ns());
+    LOG(kInfo, kInit, "rank %d: long messages to %d ranks go over the path to their devices and through host memory",
+        rank, paths.divided());
     return {};
   }
 
-  void share_with_host(const std::vector<std::string>& told) {
-    const Config& config = settings_.config;
-    if (!has_peer_paths(settings_) || config.host_path == "off") return;
-    const int32_t rank = bootstrap_.rank();
-    divide_paths(wiring_.peer_paths, config.host_path == "on", rank, static_cast<int>(config.device), told,
-                 NvlinkPairs::process());
-    if (wiring_.peer_paths.divided() == 0) return;
-    device_.shares = std::make_unique<HostShares>(wiring_.peer_paths, bootstrap_.nranks(), monotonic_clock().now_ns());
-    LOG(kInfo, kInit, "rank %d: long messages to %d ranks go over the path to their devices and through host memory",
-        rank, wiring_.peer_paths.divided());
+  Status open_host_outboxes() {
+    std::vector<int32_t> peers;
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
+      if (wiring_.peer_paths.to(r) == PeerPath::kOtherProcess && wiring_.peer_paths.divides(r)) peers.push_back(r);
+    }
+    std::string offer;
+    if (!peers.empty()) {
+      host_paths_.emplace(OutboxPlace::kHost, static_cast<int>(settings_.config.device), bootstrap_.rank(),
+                          std::move(peers), to_hex(bootstrap_.job()));
+      offer = host_paths_->offer();
+    }
+    const std::vector<std::string> offered = TRY(bootstrap_.all_gather(offer, deadline_ns_));
+    if (std::ranges::all_of(offered, &std::string::empty)) return {};
+    return open_offered(offered, host_paths_);
   }
 
   // -1: none, or its messages do not reach this rank as views of this process's memory.
@@ -417,6 +447,7 @@ class Wirer {
   RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
   std::optional<ProcessPaths> process_paths_;  // of a rank that may have some
+  std::optional<ProcessPaths> host_paths_;     // of a rank whose messages may be divided
   std::optional<BoardSetup> device_board_;     // likewise
 };
 

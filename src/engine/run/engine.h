@@ -257,13 +257,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<bool> advance(Operation& operation) TRESTLE_REQUIRES(progress_);
   Router router(const Operation& operation) TRESTLE_REQUIRES(progress_) {
     const auto& work = operation.on_device() ? config_.device.work : config_.work;
+    const DevicePlace& device = config_.device;
     return {router_,
             &statistics_,
             &progress_,
             work.get(),
             &copy_left_,
-            config_.device.outbox.get(),
-            config_.device.shares.get()};
+            device.outbox.get(),
+            device.host_outbox.get(),
+            device.shares.get()};
   }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   Error with_leaver(const Error& error);

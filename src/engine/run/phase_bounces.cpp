@@ -86,28 +86,18 @@ bool PhaseRun::is_divided(uint32_t step, Router router) const {
   return router.shares != nullptr && router.shares->divides(phase_.peers[static_cast<size_t>(plan_.steps[step].peer)]);
 }
 
-// Of the step's next message. None where its place is taken, or where the peer's process cannot map it.
+// Of the step's next message. None where its place is taken.
 uint64_t PhaseRun::bytes_through_host(uint32_t step, Router router) {
   const StepRun& run = steps_[step];
   if (!is_divided(step, router)) return 0;
   const StepBounce& places = phase_.bounces[step];
-  if (is_beside(step) ? !has_room(step) || run.finished + places.slots <= run.submitted : !bounces_->block->is_shared())
-    return 0;
+  if (is_beside(step) && (!has_room(step) || run.finished + places.slots <= run.submitted)) return 0;
   const int32_t peer = phase_.peers[static_cast<size_t>(plan_.steps[step].peer)];
   return router.shares->bytes_through_host(peer, segment_size(step, run.submitted), now_ns());
 }
 
-// nullptr: the step has no path to another process, or there is no room.
-std::byte* PhaseRun::room_in_outbox(uint32_t step, uint64_t bytes, Router router) {
-  const auto peer = static_cast<size_t>(plan_.steps[step].peer);
-  if (router.outbox == nullptr || phase_.paths[peer] != PeerPath::kOtherProcess) return nullptr;
-  return router.outbox->take(bytes);
-}
-
 // Finds where the parts of the step's next message are copied to: WorkSlot::write, in the order of its bytes. What is
-// before them stays where it is. False: not yet. A step whose messages lie in the outbox waits for the end of one of
-// them, as if it had fewer segments in flight, because host memory is slower. One that has no room there never waits
-// for any: other operations may hold all of it.
+// before them stays where it is. False: not yet.
 bool PhaseRun::find_places(uint32_t step, Router router) {
   StepRun& run = steps_[step];
   Slot& segment = slot(run, run.submitted);
@@ -115,20 +105,49 @@ bool PhaseRun::find_places(uint32_t step, Router router) {
   const uint64_t bytes = segment_size(step, run.submitted);
   write.clear();
   segment.through_host = bytes == 0 ? 0 : bytes_through_host(step, router);
-  const uint64_t rest = bytes - segment.through_host;
-  if (bytes != 0 && !is_beside(step)) {
-    segment.room = room_in_outbox(step, rest, router);
-    if (segment.room == nullptr && run.rooms != 0) return false;
-    if (segment.room == nullptr) {
-      segment.through_host = 0;
-      write.push_back(bounce(step, run.submitted, 0, bytes));
-      return true;
-    }
-    ++run.rooms;
-    write.push_back({segment.room, rest, &router.outbox->region()});
+  if (is_beside(step)) {
+    if (segment.through_host != 0) write.push_back(bounce(step, run.submitted, 0, segment.through_host));
+    return true;
   }
-  if (segment.through_host != 0) write.push_back(bounce(step, run.submitted, 0, segment.through_host));
+  if (bytes == 0 || find_room(step, router)) return true;
+  // A step whose messages lie in the outbox waits for the end of one of them, as if it had fewer segments in flight,
+  // because host memory is slower. One that has no room there never waits for any: other operations may hold all of it.
+  if (run.rooms != 0) return false;
+  segment.through_host = 0;
+  write.push_back(bounce(step, run.submitted, 0, bytes));
   return true;
+}
+
+// In the outbox, and for the part through the host in that of host memory. Without room there the message is whole.
+// False: the step has no path to another process, or there is no room.
+bool PhaseRun::find_room(uint32_t step, Router router) {
+  StepRun& run = steps_[step];
+  const auto peer = static_cast<size_t>(plan_.steps[step].peer);
+  if (router.outbox == nullptr || phase_.paths[peer] != PeerPath::kOtherProcess) return false;
+  Slot& segment = slot(run, run.submitted);
+  std::vector<Piece>& write = work_slot(run, run.submitted).write;
+  if (segment.through_host != 0) segment.host_room = router.host_outbox->take(segment.through_host);
+  if (segment.host_room == nullptr) segment.through_host = 0;
+  const uint64_t rest = segment_size(step, run.submitted) - segment.through_host;
+  segment.room = router.outbox->take(rest);
+  if (segment.room == nullptr) {
+    give_rooms_back(step, segment, router);
+    return false;
+  }
+  ++run.rooms;
+  write.push_back({segment.room, rest, &router.outbox->region()});
+  if (segment.host_room != nullptr)
+    write.push_back({segment.host_room, segment.through_host, &router.host_outbox->region()});
+  return true;
+}
+
+// The peer has read what lies there.
+void PhaseRun::give_rooms_back(uint32_t step, Slot& segment, Router router) {
+  if (const std::byte* const room = std::exchange(segment.host_room, nullptr)) router.host_outbox->give_back(room);
+  if (const std::byte* const room = std::exchange(segment.room, nullptr)) {
+    router.outbox->give_back(room);
+    --steps_[step].rooms;
+  }
 }
 
 // To the places that were found for it.

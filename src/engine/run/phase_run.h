@@ -49,6 +49,7 @@ struct Router {
   WorkQueue* work = nullptr;
   uint64_t* copy_left = nullptr;  // bytes that may still be copied in this round (EngineConfig::copy_bytes)
   Outbox* outbox = nullptr;       // DevicePlace::outbox
+  Outbox* host_outbox = nullptr;  // DevicePlace::host_outbox
   HostShares* shares = nullptr;   // where messages to some peers are divided
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };
@@ -101,6 +102,7 @@ class PhaseRun {
     uint32_t bounced = 0;  // of these, those that have a bounce
     SendRequest send;
     std::byte* room = nullptr;          // in the outbox, which the message is read in
+    std::byte* host_room = nullptr;     // in the outbox of host memory, for the part through the host
     uint64_t through_host = 0;          // of a Send's bytes, those at the end that the host carries beside a path
     HostShares::Sent divided;           // of a Send to a peer that HostShares::divides()
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
@@ -202,8 +204,9 @@ class PhaseRun {
   std::span<const Piece> bounce_for_receive(uint32_t step, Slot& slot, int32_t peer, uint64_t segment) const;
   bool is_divided(uint32_t step, Router router) const;
   uint64_t bytes_through_host(uint32_t step, Router router);
-  std::byte* room_in_outbox(uint32_t step, uint64_t bytes, Router router);
   bool find_places(uint32_t step, Router router);
+  bool find_room(uint32_t step, Router router);
+  void give_rooms_back(uint32_t step, Slot& segment, Router router);
   static bool is_view(const RecvRequest& request) { return request.pieces.empty() || !request.view.empty(); }
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);
   Result<bool> advance_bounced_send(uint32_t step, Router router);

@@ -49,10 +49,7 @@ bool PhaseRun::finish_sent(uint32_t step, Router router) {
   while (run.finished < run.issued && slot(run, run.finished).send.state == RequestState::kDone) {
     Slot& segment = slot(run, run.finished);
     note_read(step, segment, router);
-    if (const std::byte* const room = std::exchange(segment.room, nullptr)) {
-      router.outbox->give_back(room);
-      --run.rooms;
-    }
+    give_rooms_back(step, segment, router);
     finish_segment(step);
     moved = true;
   }

@@ -18,11 +18,12 @@
 namespace trestle {
 
 struct DevicePlace {
-  // These end last, because work may use them until it is done: memory of peers, and the outbox (nullptr: there is no
+  // These end last, because work may use them until it is done: memory of peers, and the outboxes (nullptr: there is no
   // path to another process).
   std::vector<std::shared_ptr<const void>> held;
   std::shared_ptr<Outbox> outbox;
-  int32_t device = kHostMemory;  // Region::device of its memory; kHostMemory: the engine has no device
+  std::shared_ptr<Outbox> host_outbox;  // in host memory that devices of other processes read; or nullptr
+  int32_t device = kHostMemory;         // Region::device of its memory; kHostMemory: the engine has no device
   // Does all work on the device's memory, and copies between it and pinned memory. Its work has no user-defined
   // functions, and views of transports only from ranks with a peer path (memory/peer_paths.h).
   std::unique_ptr<WorkQueue> work;

@@ -36,6 +36,7 @@ enum class DescriptorKind : uint8_t {
   kRead = 8,        // to the sender of `tag`: the mapped memory was read
   kForget = 9,      // extra.mapped.id was freed
   kNotice = 10,     // only states what its sender runs
+  kDivided = 11,    // whole message in two outboxes: extra is a DividedPlace
 };
 
 inline constexpr size_t kInlineBytes = 20;
@@ -51,6 +52,20 @@ struct MappedPiece {
   uint64_t bytes = 0;
 };
 
+// A message whose beginning lies in the sender's outbox, and its end in the sender's outbox of host memory.
+struct DividedPlace {
+  uint64_t first_bytes = 0;
+  uint32_t first_unit = 0;  // in units of Outbox::kUnitBytes
+  uint32_t second_unit = 0;
+};
+
+// Of kRead, where a device has read the message: how long before, for both parts of memory (ReadTimes).
+struct ReadAges {
+  uint32_t device_ns = kUnknown;
+  uint32_t host_ns = kUnknown;
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+};
+
 struct Descriptor {
   DescriptorKind kind{};
   uint8_t count = 0;
@@ -62,8 +77,11 @@ struct Descriptor {
     std::array<std::byte, kInlineBytes> data;
     std::array<uint8_t, kSlotsPerDescriptor> slots;
     MappedPiece mapped;  // its `bytes` are the message's
+    DividedPlace divided;
+    ReadAges ages;
   } extra{};
 };
+static_assert(sizeof(DividedPlace) <= kInlineBytes && sizeof(ReadAges) <= kInlineBytes);
 
 // A descriptor as it lies in the ring: one cache line. A sequence number of 16 bits and a check of 48 leave 20 bytes
 // for the smallest messages.

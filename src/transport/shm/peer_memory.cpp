@@ -35,6 +35,13 @@ PeerMemory::Place PeerMemory::resolve(const MappedPiece& piece) const {
   return {entry->base + piece.offset, entry->outbox};
 }
 
+PeerMemory::Place PeerMemory::in_outbox(bool on_device, uint64_t offset, uint64_t bytes) const {
+  for (const Entry& entry : entries_) {
+    if (entry.outbox != nullptr && entry.outbox->on_device() == on_device) return resolve({entry.id, offset, bytes});
+  }
+  return {};
+}
+
 void PeerMemory::forget(uint64_t id) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].id != id || entries_[i].outbox != nullptr) continue;

@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "kernels/copy.h"
+#include "memory/outbox.h"
 
 namespace trestle {
 
@@ -20,6 +22,16 @@ constexpr uint32_t kStuckCalls = 256;
 constexpr size_t kStreamingBytes = 128 * 1024;
 // A spilled message's memory is kept for the next one up to this size.
 constexpr size_t kMostKeptBytes = 512 * 1024;
+
+// Of moments long ago: the greatest age that there is.
+ReadAges ages_of(const ReadTimes& times) {
+  const int64_t now_ns = monotonic_clock().now_ns();
+  const auto age = [now_ns](int64_t at_ns) {
+    return at_ns == 0 ? ReadAges::kUnknown
+                      : static_cast<uint32_t>(std::clamp<int64_t>(now_ns - at_ns, 0, ReadAges::kUnknown - 1));
+  };
+  return {age(times.device_ns), age(times.host_ns)};
+}
 
 }  // namespace
 
@@ -159,6 +171,7 @@ Status Receiver::take(const Descriptor& descriptor) {
     case DescriptorKind::kAsk:
     case DescriptorKind::kMapped:
     case DescriptorKind::kMappedList:
+    case DescriptorKind::kDivided:
     case DescriptorKind::kNotice:
       // Checks first which call the peer runs, because any other error follows from a difference there.
       if (agreement_ != nullptr && !agreement_->heard(peer_, descriptor.tag)) return agreement_->error();
@@ -211,6 +224,8 @@ Status Receiver::take_payload(Incoming& message, const Descriptor& descriptor) {
       return take_big(message, descriptor);
     default:
       return take_mapped(message, descriptor);
+    case DescriptorKind::kDivided:
+      return take_divided(message, descriptor);
   }
 }
 
@@ -242,6 +257,22 @@ Status Receiver::take_big(Incoming& message, const Descriptor& descriptor) {
   } else {
     copy_out_slots(message);
   }
+  return {};
+}
+
+Status Receiver::take_divided(Incoming& message, const Descriptor& descriptor) {
+  if (message.received != 0) return protocol_error("sent a message twice");
+  const DividedPlace& at = descriptor.extra.divided;
+  const uint64_t first = std::min(at.first_bytes, message.bytes);
+  const PeerMemory::Place places[] = {
+      memory_.in_outbox(true, at.first_unit * Outbox::kUnitBytes, first),
+      memory_.in_outbox(false, at.second_unit * Outbox::kUnitBytes, message.bytes - first)};
+  if (places[0].data == nullptr || places[1].data == nullptr)
+    return protocol_error("named memory that it did not share");
+  message.mapped = {{places[0].data, first, places[0].outbox},
+                    {places[1].data, message.bytes - first, places[1].outbox}};
+  message.on_device = message.from_memory = true;
+  message.received = message.bytes;
   return {};
 }
 
@@ -387,6 +418,7 @@ void Receiver::give_back(Incoming& message) {
     Descriptor answer;
     answer.kind = DescriptorKind::kRead;
     answer.tag = message.tag;
+    answer.extra.ages = message.on_device ? ages_of(message.request->read) : ReadAges{};
     answers_.push_control(answer);
     message.from_memory = false;
   }

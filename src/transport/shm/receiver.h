@@ -69,7 +69,7 @@ class Receiver {
     std::vector<uint8_t> big_slots;  // all full except the message's last
     std::vector<ConstPiece> mapped;
     bool from_memory = false;  // `mapped` holds the message
-    bool on_device = false;    // `mapped` is memory of a device, which is never read here
+    bool on_device = false;    // `mapped` is for this rank's device, and never read here
     std::array<std::byte, kInlineBytes> line{};
     std::vector<std::byte> own;  // the data of a spilled message
     bool spilled = false;
@@ -82,6 +82,7 @@ class Receiver {
   Status take_payload(Incoming& message, const Descriptor& descriptor);
   Status take_big(Incoming& message, const Descriptor& descriptor);
   Status take_mapped(Incoming& message, const Descriptor& descriptor);
+  Status take_divided(Incoming& message, const Descriptor& descriptor);
   Status match(Incoming& message, RecvRequest& request);
   void clear(Incoming& message);
   Status deliver(Incoming& message);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "kernels/copy.h"
 #include "memory/mem_alloc.h"
+#include "memory/outbox.h"
 #include "memory/region.h"
 
 namespace trestle {
@@ -34,6 +35,13 @@ uint64_t& piece_offset_of(SendRequest& request) {
 
 bool is_on_device(const SendRequest& request) {
   return !request.pieces.empty() && request.pieces[0].region != nullptr && request.pieces[0].region->on_device();
+}
+
+// The clock of another process may count from another moment, so ages travel.
+ReadTimes times_of(const ReadAges& ages) {
+  const int64_t now_ns = monotonic_clock().now_ns();
+  const auto time = [now_ns](uint32_t age) { return age == ReadAges::kUnknown ? 0 : now_ns - age; };
+  return {time(ages.device_ns), time(ages.host_ns)};
 }
 
 Descriptor descriptor_for(const SendRequest& request, DescriptorKind kind, uint8_t flags) {
@@ -192,12 +200,38 @@ bool Sender::fill_pieces(const SendRequest& request, MappedPiece* pieces) const 
   return true;
 }
 
-// One piece needs no slot, so nothing keeps it from going.
+// One piece, or one in each outbox, needs no slot, so nothing keeps it from going.
 Result<bool> Sender::post_on_device(SendRequest& request) {
-  CHECK(request.pieces.size() == 1 && outbox_ != 0 && place_of(request.pieces[0]).id == outbox_,
+  CHECK(outbox_ != 0 && place_of(request.pieces[0]).id == outbox_,
         "a message in memory of a device that the peer has not opened");
+  if (request.pieces.size() == 2) {
+    post_divided(request);
+    return true;
+  }
+  CHECK(request.pieces.size() == 1, "a message in memory of a device has many pieces");
   bool mapped = false;
   return TRY(post_mapped(request, mapped)) && mapped;
+}
+
+void Sender::post_divided(SendRequest& request) {
+  const MemPlace first = place_of(request.pieces[0]);
+  const MemPlace second = place_of(request.pieces[1]);
+  CHECK(host_outbox_ != 0 && second.id == host_outbox_,
+        "a message in host memory that the peer's device does not read");
+  CHECK(first.offset % Outbox::kUnitBytes == 0 && second.offset % Outbox::kUnitBytes == 0,
+        "a message in an outbox begins between units");
+  Descriptor descriptor = descriptor_for(request, DescriptorKind::kDivided, 0);
+  descriptor.extra.divided = {request.pieces[0].bytes, static_cast<uint32_t>(first.offset / Outbox::kUnitBytes),
+                              static_cast<uint32_t>(second.offset / Outbox::kUnitBytes)};
+  wait_for_reader(request);
+  push(descriptor);
+}
+
+// Until on_read().
+void Sender::wait_for_reader(SendRequest& request) {
+  request.state = RequestState::kPending;
+  CHECK(waiting_.insert(request.tag, &request), "a message tag was used twice");
+  request.mapped = true;
 }
 
 Result<bool> Sender::share(uint64_t id) {
@@ -235,10 +269,9 @@ Result<bool> Sender::post_mapped(SendRequest& request, bool& mapped) {
     descriptor.count = static_cast<uint8_t>(count - 1);
     std::memcpy(lane_.small_slot(slot), pieces, count * sizeof(MappedPiece));
   }
-  request.state = RequestState::kPending;
-  CHECK(waiting_.insert(request.tag, &request), "a message tag was used twice");
+  wait_for_reader(request);
   push(descriptor);
-  request.mapped = mapped = true;
+  mapped = true;
   return true;
 }
 
@@ -263,6 +296,7 @@ Status Sender::on_read(const Descriptor& descriptor) {
   if (request == nullptr) {
     return Error{Code::kRemoteError, links_.name(peer_) + " has read a message that was not sent"};
   }
+  if (is_on_device(*request)) request->read = times_of(descriptor.extra.ages);
   request->state = RequestState::kDone;
   return {};
 }

@@ -6,6 +6,7 @@
 //   more, where peers can map it stays there, the peer reads it        kMapped, kMappedList, then kRead comes back
 //   more, elsewhere              copied to big slots                   kData
 //   any, in the device's outbox  stays there, the peer's device reads  kMapped, then kRead comes back
+//   any, its end in host memory  the same, in both outboxes            kDivided, then kRead comes back
 // A message goes unasked only while slots beyond the reserve are free. Otherwise the sender asks (kAsk), and the
 // receiver answers when its receive is posted (kClear). Then any slot will do, in the order of the answers. So messages
 // without a receive never hold all slots, and messages with a waiting receiver always find some.
@@ -42,8 +43,8 @@ class Sender {
   Status start(const LaneShape& shape);
   OutLane& lane() { return lane_; }
 
-  // The peer has opened memory `id` of this rank's device.
-  void set_outbox(uint64_t id) { outbox_ = id; }
+  // The peer has opened an outbox of this rank: memory `id` of its device, or host memory that the peer's device reads.
+  void set_outbox(uint64_t id, bool on_device) { (on_device ? outbox_ : host_outbox_) = id; }
 
   // As Transport::post_send, once the link is ready.
   Result<bool> post(SendRequest& request);
@@ -85,6 +86,8 @@ class Sender {
   void push(Descriptor& descriptor);
   Result<bool> post_mapped(SendRequest& request, bool& mapped);
   Result<bool> post_on_device(SendRequest& request);
+  void post_divided(SendRequest& request);
+  void wait_for_reader(SendRequest& request);
   Result<bool> share(uint64_t id);
   bool fill_pieces(const SendRequest& request, MappedPiece* pieces) const;
   Result<bool> make_data();
@@ -107,6 +110,7 @@ class Sender {
   std::vector<Descriptor> backlog_;
   std::vector<uint64_t> shared_;  // ids of the allocations that the peer has
   uint64_t outbox_ = 0;           // the same, of memory of a device; 0: none
+  uint64_t host_outbox_ = 0;      // of host memory for devices
 };
 
 }  // namespace trestle

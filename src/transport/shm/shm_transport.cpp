@@ -53,7 +53,7 @@ Status ShmTransport::set_peers(const std::vector<std::string>& addresses, const 
 
 // A pair is made when it first talks.
 void ShmTransport::set_device_path(int32_t peer, const DevicePath& path) {
-  device_paths_[peer] = path;
+  device_paths_.emplace(peer, path);
 }
 
 Result<bool> ShmTransport::kept(Result<bool> result) {
@@ -85,8 +85,8 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   if (place == nullptr) {
     auto made = std::make_unique<Pair>(peer, *links_, options_, agreement_);
     TRY(made->sender.start(lane_shape(config_.ranks)));
-    if (const auto path = device_paths_.find(peer); path != device_paths_.end()) {
-      made->sender.set_outbox(path->second.own_id);
+    for (auto [path, end] = device_paths_.equal_range(peer); path != end; ++path) {
+      made->sender.set_outbox(path->second.own_id, path->second.outbox->on_device());
       made->receiver.set_outbox(*path->second.outbox);
     }
     LOG(kInfo, kShm, "shm: rank %d opens a lane of %zu bytes to %s", config_.rank,

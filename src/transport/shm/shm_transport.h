@@ -64,7 +64,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   std::unique_ptr<Links> links_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by rank
   std::vector<Pair*> active_;
-  std::map<int32_t, DevicePath> device_paths_;
+  std::multimap<int32_t, DevicePath> device_paths_;
   uint32_t calls_until_poll_ = 0;
   uint64_t frees_seen_ = 0;
   Status failure_;

@@ -89,7 +89,7 @@ template <class Struct, class Last>
 constexpr bool ends_with(size_t offset, Last Struct::*) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
-static_assert(ends_with(offsetof(trestleConfig_t, deviceExpressBytes), &trestleConfig_t::deviceExpressBytes));
+static_assert(ends_with(offsetof(trestleConfig_t, hostPath), &trestleConfig_t::hostPath));
 static_assert(ends_with(offsetof(trestleCallConfig_t, reserved), &trestleCallConfig_t::reserved));
 static_assert(ends_with(offsetof(trestleGradConfig_t, updateMerged), &trestleGradConfig_t::updateMerged));
 static_assert(ends_with(offsetof(trestleGradLoss_t, reserved), &trestleGradLoss_t::reserved));

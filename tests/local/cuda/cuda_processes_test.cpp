@@ -23,7 +23,7 @@ float value(int rank, size_t i) {
 // One rank: its process, its device, and its buffers.
 class Rank {
  public:
-  Rank(Process& process, int device) : process_(process), device_(device) {
+  Rank(Process& process, int device, size_t count = kCount) : process_(process), device_(device), count_(count) {
     send_ = memory();
     recv_ = memory();
     cuda_ = gpu_.make_stream(device);
@@ -51,36 +51,43 @@ class Rank {
   // Every collective, several times in a row on the stream, and a message to the next rank.
   void run_all() {
     const int n = process_.ranks;
-    const size_t block = kCount / static_cast<size_t>(n);
+    const size_t block = count_ / static_cast<size_t>(n);
     const auto sum = [n](size_t i) {
       float all = 0;
       for (int r = 0; r < n; ++r) all += value(r, i);
       return all;
     };
     const auto at = [&](size_t i) { return static_cast<size_t>(process_.rank) * block + i; };
-    call([&] { return trestleAllReduce(send_, recv_, kCount, trestleFloat32, trestleSum, comm_, stream_); });
-    expect(kCount, sum);
+    call([&] { return trestleAllReduce(send_, recv_, count_, trestleFloat32, trestleSum, comm_, stream_); });
+    expect(count_, sum);
     call([&] { return trestleReduceScatter(send_, recv_, block, trestleFloat32, trestleSum, comm_, stream_); });
     expect(block, [&](size_t i) { return sum(at(i)); });
     call([&] { return trestleAllGather(send_, recv_, block, trestleFloat32, comm_, stream_); });
     expect(block * static_cast<size_t>(n), [&](size_t i) { return value(static_cast<int>(i / block), i % block); });
     call([&] { return trestleAllToAll(send_, recv_, block, trestleFloat32, comm_, stream_); });
     expect(block * static_cast<size_t>(n), [&](size_t i) { return value(static_cast<int>(i / block), at(i % block)); });
-    call([&] { return trestleBroadcast(send_, recv_, kCount, trestleFloat32, n - 1, comm_, stream_); });
-    expect(kCount, [&](size_t i) { return value(n - 1, i); });
+    call([&] { return trestleBroadcast(send_, recv_, count_, trestleFloat32, n - 1, comm_, stream_); });
+    expect(count_, [&](size_t i) { return value(n - 1, i); });
     call([&] {
       EXPECT_TRUE(succeeded(trestleGroupStart()));
-      EXPECT_TRUE(succeeded(trestleSend(send_, kCount, trestleFloat32, (process_.rank + 1) % n, comm_, stream_)));
-      EXPECT_TRUE(succeeded(trestleRecv(recv_, kCount, trestleFloat32, (process_.rank + n - 1) % n, comm_, stream_)));
+      EXPECT_TRUE(succeeded(trestleSend(send_, count_, trestleFloat32, (process_.rank + 1) % n, comm_, stream_)));
+      EXPECT_TRUE(succeeded(trestleRecv(recv_, count_, trestleFloat32, (process_.rank + n - 1) % n, comm_, stream_)));
       return trestleGroupEnd();
     });
-    expect(kCount, [&](size_t i) { return value((process_.rank + n - 1) % n, i); });
+    expect(count_, [&](size_t i) { return value((process_.rank + n - 1) % n, i); });
   }
   // Bytes of all messages, and of those that were read where they lay.
   std::pair<uint64_t, uint64_t> sent() const {
     trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
     EXPECT_TRUE(succeeded(trestleCommGetStats(comm_, &stats)));
     return {stats.dimension[0].bytesSent, stats.dimension[0].bytesMapped};
+  }
+  // Bytes of parts of messages.
+  uint64_t sent_through_host() const {
+    uint64_t bytes = 0;
+    for (const trestleRailStats_t& row : rails_of(comm_))
+      bytes += row.name == std::string("host memory") ? row.bytesSent : 0;
+    return bytes;
   }
   void end() {
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm_)));
@@ -89,12 +96,12 @@ class Rank {
   }
 
  private:
-  float* memory() { return reinterpret_cast<float*>(gpu_.device(device_).allocate(kCount * sizeof(float)).value()); }
+  float* memory() { return reinterpret_cast<float*>(gpu_.device(device_).allocate(count_ * sizeof(float)).value()); }
   template <class Call>
   void call(Call&& issue) {
-    for (size_t i = 0; i < kCount; ++i) send_[i] = value(process_.rank, i);
+    for (size_t i = 0; i < count_; ++i) send_[i] = value(process_.rank, i);
     for (int again = 0; again < 3; ++again) {
-      std::fill_n(recv_, kCount, -1.0F);
+      std::fill_n(recv_, count_, -1.0F);
       for (int ahead = 0; ahead < 2; ++ahead) ASSERT_TRUE(succeeded(issue(), comm_));
       ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream_), comm_));
     }
@@ -107,6 +114,7 @@ class Rank {
   Gpu gpu_;
   Process& process_;
   const int device_;
+  const size_t count_;
   trestleComm_t comm_ = nullptr;
   StreamHandle* cuda_ = nullptr;
   trestleStream_t stream_ = nullptr;
@@ -138,6 +146,8 @@ void sum_on(Gpu& gpu, int device, int rank, int ranks, const trestleUniqueId& id
 struct Case {
   std::vector<int> devices;
   bool in_place = true;  // messages go from device to device
+  bool divided = false;  // parts of them through host memory
+  size_t count = kCount;
   std::function<void(int rank)> before{};
   std::function<ranks::Env(int rank)> env{};
   std::string says{};  // rank 0's log
@@ -154,9 +164,10 @@ void run_processes(const Case& what) {
   };
   job.body = [&](Process& process) {
     if (what.before) what.before(process.rank);
-    Rank rank(process, what.devices[static_cast<size_t>(process.rank)]);
+    Rank rank(process, what.devices[static_cast<size_t>(process.rank)], what.count);
     rank.join(ranks::config_of({}));
     rank.run_all();
+    EXPECT_EQ(rank.sent_through_host() > 0, what.divided);
     const auto [sent, mapped] = rank.sent();
     EXPECT_GT(sent, kCount);
     EXPECT_EQ(mapped, what.in_place ? sent : 0);
@@ -184,6 +195,26 @@ TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
                  .says = "messages between them go through host memory"});
 }
 
+// The end of long messages goes through outboxes in host memory.
+TEST(CudaProcesses, DivideLongMessages) {
+  const auto on = [](int) { return ranks::Env{{"TRESTLE_HOST_PATH", "on"}}; };
+  const auto nvlinks = [](int) { driver().set_nvlinks(true); };
+  run_processes({.devices = {0, 0},
+                 .divided = true,
+                 .count = 3'000'011,
+                 .env = on,
+                 .says = "those of 1 ranks of other processes read each other's host memory"});
+  run_processes({.devices = {0, 1, 1}, .divided = true, .count = 3'600'000, .env = on});
+  run_processes({.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = nvlinks});
+}
+
+// What one rank alone wants, or may not, leaves messages whole.
+TEST(CudaProcesses, DivideMessagesOnlyWhereBothEndsCan) {
+  const auto alone = [](int rank) { return ranks::Env{{"TRESTLE_HOST_PATH", rank == 0 ? "on" : "off"}}; };
+  run_processes({.devices = {0, 0}, .count = 3'000'011, .env = alone});
+  run_processes({.devices = {0, 0}, .count = 3'000'011});
+}
+
 // Selection counts with the worst way between two ranks of a dimension, on every rank the same.
 TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
   const auto graph = [](int) { return ranks::Env{{"TRESTLE_DEBUG_SUBSYS", "GRAPH"}}; };
@@ -195,6 +226,7 @@ TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
   run_processes(
       {.devices = {0, 0, 1}, .env = graph, .says = "252061 Mb/s (devices read each other, through an outbox)"});
   run_processes({.devices = {0, 1},
+                 .divided = true,
                  .before = nvlinks,
                  .env = graph,
                  .says = "3600000 Mb/s (devices read each other, through an outbox)"});

@@ -10,16 +10,6 @@ namespace {
 
 constexpr size_t kManyNumbers = 3'000'011;  // messages of several segments for 2 and 3 ranks
 
-std::vector<trestleRailStats_t> rails_of(trestleComm_t comm) {
-  trestleCommRailStats_t stats = TRESTLE_RAIL_STATS_INITIALIZER;
-  EXPECT_TRUE(succeeded(trestleCommGetRailStats(comm, &stats), comm));
-  std::vector<trestleRailStats_t> rows(static_cast<size_t>(stats.count));
-  stats.rows = rows.data();
-  stats.capacity = stats.count;
-  EXPECT_TRUE(succeeded(trestleCommGetRailStats(comm, &stats), comm));
-  return rows;
-}
-
 // Bytes that a rank has sent to others, by the name of the path.
 uint64_t sent_over(trestleComm_t comm, const std::string& name) {
   uint64_t bytes = 0;

@@ -69,6 +69,16 @@ trestleResult_t all_reduce(float* buffer, size_t count, trestleComm_t comm, tres
   return trestleAllReduce(buffer, buffer, count, trestleFloat32, trestleSum, comm, stream);
 }
 
+std::vector<trestleRailStats_t> rails_of(trestleComm_t comm) {
+  trestleCommRailStats_t stats = TRESTLE_RAIL_STATS_INITIALIZER;
+  EXPECT_TRUE(succeeded(trestleCommGetRailStats(comm, &stats), comm));
+  std::vector<trestleRailStats_t> rows(static_cast<size_t>(stats.count));
+  stats.rows = rows.data();
+  stats.capacity = stats.count;
+  EXPECT_TRUE(succeeded(trestleCommGetRailStats(comm, &stats), comm));
+  return rows;
+}
+
 void both_ways(const std::function<void(Gpu&)>& body) {
   for (const bool words : {true, false}) {
     SCOPED_TRACE(words ? "streams wait for words" : "the driver has no words in streams");

@@ -51,6 +51,9 @@ std::vector<trestleComm_t> communicators(const std::vector<int>& devices);
 void destroy(const std::vector<trestleComm_t>& comms);
 trestleResult_t all_reduce(float* buffer, size_t count, trestleComm_t comm, trestleStream_t stream);
 
+// As trestleCommGetRailStats() has them.
+std::vector<trestleRailStats_t> rails_of(trestleComm_t comm);
+
 // Runs the body in a process of its own, once where streams wait for words and once where the driver has none.
 void both_ways(const std::function<void(Gpu&)>& body);
 
