@@ -76,7 +76,9 @@ typedef struct {
 
 /* Writes one row for each rail, ordered by peer, and for each peer in the order that both ranks have. Start from
  * TRESTLE_RAIL_STATS_INITIALIZER, which asks for the number alone. The next call may find more rows: a peer gets its
- * rows with the first message to it or the first connection from it. Peers that are reached through memory have none.
+ * rows with the first message to it or the first connection from it. Peers that are reached through memory have none,
+ * but for ranks with devices whose messages go over two paths at once (TRESTLE_HOST_PATH): these have a row for
+ * "peer memory" and one for "host memory", of what this rank has sent.
  *
  * Any thread may call it at any time, also for a communicator that was finalized or failed. After a failure all rails
  * are down, and their changes tell which were down before. It never waits for the network and does not slow the

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
+
 namespace trestle {
 
 namespace {
@@ -67,6 +69,11 @@ void HostShares::read(int32_t peer, const Sent& sent, const ReadTimes& times, in
   Peer& from = peers_.at(peer);
   const int64_t direct_ns = times.device_ns != 0 ? std::min(times.device_ns, now_ns) : now_ns;
   const int64_t host_ns = times.host_ns != 0 ? std::min(times.host_ns, now_ns) : now_ns;
+  LOG(kTrace, kP2p,
+      "to rank %d: %llu bytes in the device's memory, read after %lld us; %llu through the host, after %lld us", peer,
+      static_cast<unsigned long long>(sent.direct.bytes),
+      static_cast<long long>(direct_ns - sent.direct.sent_ns) / 1000, static_cast<unsigned long long>(sent.host.bytes),
+      static_cast<long long>(sent.host.bytes > 0 ? host_ns - sent.host.sent_ns : 0) / 1000);
   Sent shown = sent;
   const bool divided = sent.host.bytes > 0;
   if (divided) {
