@@ -23,18 +23,23 @@ void Flights::begin(Work& work) {
   newest().footprint = Footprint(work);
 }
 
+// Tickets of a lane ascend, so of all earlier works the last one counts.
 Status Flights::enter(LaneUse use) {
   const auto lane = static_cast<size_t>(use);
   Flight& mine = newest();
   if ((mine.entered & bit(lane)) != 0) return {};
   mine.entered |= bit(lane);
+  std::array<const Flight*, kLaneUses> last{};
   for (uint32_t i = 0; i + 1 < count_; ++i) {
     const Flight& earlier = at(i);
     const uint32_t others = earlier.lanes & ~bit(lane);
     if (earlier.work == nullptr || others == 0 || !mine.footprint.conflicts_with(earlier.footprint)) continue;
     for (size_t other = 0; other < kLaneUses; ++other) {
-      if ((others & bit(other)) != 0) TRY(lanes_[lane]->follow(*lanes_[other], earlier.tickets[other]));
+      if ((others & bit(other)) != 0) last[other] = &earlier;
     }
+  }
+  for (size_t other = 0; other < kLaneUses; ++other) {
+    if (last[other] != nullptr) TRY(lanes_[lane]->follow(*lanes_[other], last[other]->tickets[other]));
   }
   return {};
 }

@@ -163,6 +163,8 @@ TEST_P(QueuesOfLanes, WaitForOtherLanesOnlyWhereMemoryIsTheSame) {
     EXPECT_EQ(submitted_for(2, 5), 3) << "in the device, over what the second one reads";
     EXPECT_EQ(submitted_for(6, 2), 2) << "in the device, what its own lane writes";
     EXPECT_EQ(submitted_for(kHost + 3, 0), 2) << "both only read it";
+    for (int again = 0; again < 3; ++again) EXPECT_EQ(submitted_for(7, 0), 2) << "in one lane";
+    EXPECT_EQ(submitted_for(kHost + 4, 7), 3) << "to the host, what three have written: one wait";
     fake().hold_streams(false);
     for (const CellWork& work : works) wait_for(work.work);
     EXPECT_TRUE(cells.are_as_expected());
