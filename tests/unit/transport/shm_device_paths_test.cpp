@@ -125,7 +125,7 @@ class ShmTwoOutboxes : public ShmDevicePaths {
     return !posted.ok() || posted.value();
   }
 
-  const DeviceMemory memory_[2];
+  const DeviceMemory memory_[2] = {DeviceMemory(0), DeviceMemory(0)};
   const DeviceMemory host_[2] = {DeviceMemory(kHostMemory), DeviceMemory(kHostMemory)};
   const Region own_[2] = {memory_[0].own(), memory_[1].own()};
   const Region own_host_[2] = {host_[0].own(), host_[1].own()};
@@ -158,7 +158,9 @@ TEST_F(ShmTwoOutboxes, TellWhereBothPartsLieAndWhenTheyWereRead) {
       EXPECT_GE(out.send.read.device_ns, now_ns - 5'000'000);
       EXPECT_LE(out.send.read.device_ns, monotonic_clock().now_ns() - 5'000'000);
       EXPECT_EQ(out.send.read.host_ns == 0, !view);
-      if (view) EXPECT_EQ(out.send.read.host_ns - out.send.read.device_ns, 2'000'000);
+      if (view) {
+        EXPECT_EQ(out.send.read.host_ns - out.send.read.device_ns, 2'000'000);
+      }
     }
   }
 }
@@ -182,7 +184,7 @@ TEST_F(ShmDevicePaths, RefuseAPlaceBeyondTheOutbox) {
   const Region own = outbox.own();
   Region opened = outbox.opened();
   --opened.bytes;
-  const Region none;
+  const Region none = {nullptr, 0, {}, 0};
   ends_[0]->set_device_path(1, {own.share.id, &none});
   ends_[1]->set_device_path(0, {0, &opened});
   Message& out = messages_.emplace_back();
@@ -199,7 +201,7 @@ TEST_F(ShmDevicePaths, RefuseDataOfADeviceForHostMemory) {
     make(2);
     const Region own = outbox.own();
     const Region opened = outbox.opened();
-    const Region none;
+    const Region none = {nullptr, 0, {}, 0};
     ends_[0]->set_device_path(1, {own.share.id, &none});
     ends_[1]->set_device_path(0, {0, &opened});
     Message& out = messages_.emplace_back();
