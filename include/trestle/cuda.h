@@ -25,8 +25,9 @@
  *   program's own contexts and stays so: cudaDeviceEnablePeerAccess then says that it is enabled already, and the program
  *   must not disable it while communicators of these devices live.
  * - Between devices that NVLinks join, and elsewhere if trestleConfig_t.hostPath says so, the end of long messages goes
- *   through pinned host memory at the same time. Ranks that have such paths to other processes pin 32 MiB of shared memory
- *   each, and as much for each of these ranks.
+ *   through pinned host memory at the same time. It is staging between ranks of a process. Ranks that have such paths to
+ *   other processes pin 32 MiB of shared memory for each communicator, which stays for later ones, and open as much of
+ *   each of these ranks.
  * - The scalar of trestleRedOpCreatePreMulSum is read by the host: memory of a device is trestleInvalidArgument.
  * - What the library itself needs on the device is allocated by the thread that makes the call, before the call is
  *   queued: nothing is allocated while calls run. The driver may let that thread wait until earlier calls on the device

@@ -32,7 +32,7 @@ class CopyBatch {
   // From here on the driver copies: its copy engines leave the multiprocessors to others, and beginning a copy costs
   // little beside it. Copies that cross PCIe take much longer.
   static constexpr uint64_t kLongBytes = uint64_t{1} << 20;
-  static constexpr uint64_t kLongPcieBytes = uint64_t{64} << 10;
+  static constexpr uint64_t kLongPcieBytes = uint64_t{256} << 10;
 
  private:
   // Copies of equal length at equal distances.

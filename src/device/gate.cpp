@@ -89,24 +89,24 @@ void GraphGate::open() {
   std::atomic_ref<uint32_t>(*word_).store(kOpen, std::memory_order_release);
 }
 
-Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most, uint32_t* word) {
+Result<std::unique_ptr<Mark>> Mark::create(Device& device, GateWay way, uint32_t most, uint32_t* word, bool orders) {
   CHECK(most > 0, "a mark without room");
   // A power of two, so that tickets keep their events when they wrap around.
   std::unique_ptr<Mark> mark(new Mark(device, way, std::bit_ceil(most)));
   if (way == GateWay::kWord) mark->word_ = word;
-  TRY(mark->prepare());
+  TRY(mark->prepare(orders));
   return mark;
 }
 
-Status Mark::prepare() {
-  if (way_ == GateWay::kWord) {
-    if (word_ != nullptr) return {};
+Status Mark::prepare(bool orders) {
+  if (way_ == GateWay::kWord && word_ == nullptr) {
     word_ = TRY(make_word(device_));
     owns_word_ = true;
-    return {};
   }
+  if (way_ == GateWay::kWord && !orders) return {};
   events_.reserve(most_);
   while (events_.size() < most_) events_.push_back(TRY(device_.make_event(false, false)));
+  recorded_.resize(most_);
   return {};
 }
 
@@ -130,10 +130,24 @@ Result<uint32_t> Mark::put(StreamHandle* stream) {
   return ticket;
 }
 
-// The event of a ticket that was reached may be recorded anew. Then the stream waits for that ticket, which is on its
-// way.
+Status Mark::record(uint32_t ticket) {
+  recorded_[ticket % most_] = ticket;
+  return device_.record(events_[ticket % most_], stream_.load(std::memory_order_relaxed));
+}
+
+Result<uint32_t> Mark::put_for_others(StreamHandle* stream) {
+  const uint32_t ticket = TRY(put(stream));
+  if (way_ == GateWay::kWord) TRY(record(ticket));
+  return ticket;
+}
+
+// A ticket without an event gets that of the last ticket, which covers it.
 Status Mark::let_wait(StreamHandle* other, uint32_t ticket) {
-  if (way_ == GateWay::kWord) return device_.wait_for_word(other, word_, ticket);
+  CHECK(!events_.empty(), "a mark that orders no streams");
+  if (way_ == GateWay::kWord && recorded_[ticket % most_] != ticket) {
+    ticket = last_.load(std::memory_order_relaxed);
+    if (recorded_[ticket % most_] != ticket) TRY(record(ticket));
+  }
   return device_.wait_for_event(other, events_[ticket % most_]);
 }
 

@@ -82,8 +82,9 @@ class GraphGate {
 class Mark {
  public:
   // At least `most` tickets can be on their way at the same time (kHost: as many events are made). word: as for a gate;
-  // kHost does not use it.
-  static Result<std::unique_ptr<Mark>> create(Device& device, GateWay way, uint32_t most, uint32_t* word = nullptr);
+  // kHost does not use it. orders: other streams may wait for its tickets; then it makes as many events either way.
+  static Result<std::unique_ptr<Mark>> create(Device& device, GateWay way, uint32_t most, uint32_t* word = nullptr,
+                                              bool orders = false);
   Mark(const Mark&) = delete;
   Mark& operator=(const Mark&) = delete;
   ~Mark();
@@ -102,9 +103,12 @@ class Mark {
     last_.store(ticket, std::memory_order_release);
     return ticket;
   }
-  // Another stream of the device waits until the ticket is reached, one that put() has returned and that may be on its
-  // way. Enqueues. As put() does; so no put() runs beside it.
+  // Of a mark that orders. Another stream of the device waits for the ticket that put() returned last or before, or for
+  // a later one if that has no event (as put_for_others() gives it). By events and not by words, so that the driver
+  // knows of the order: streams may share a queue of the device. Enqueues. Threads: as for put().
   Status let_wait(StreamHandle* other, uint32_t ticket);
+  // As put(), for a ticket that other streams will probably wait for. It costs one more command.
+  Result<uint32_t> put_for_others(StreamHandle* stream);
   // Asks. The last ticket that was reached; 0: none yet. Error: the device failed, found at the latest in the 1024th
   // call that finds nothing new.
   Result<uint32_t> reached();
@@ -117,7 +121,8 @@ class Mark {
 
  private:
   Mark(Device& device, GateWay way, uint32_t most) : device_(device), way_(way), most_(most) {}
-  Status prepare();
+  Status prepare(bool orders);
+  Status record(uint32_t ticket);
 
   Device& device_;
   const GateWay way_;
@@ -125,6 +130,7 @@ class Mark {
   uint32_t* word_ = nullptr;
   bool owns_word_ = false;
   std::vector<EventHandle*> events_;  // of ticket t: t modulo most_
+  std::vector<uint32_t> recorded_;    // the last ticket that each of them was recorded for; kWord only
   // put() may run beside reached().
   std::atomic<uint32_t> last_ = 0;
   std::atomic<uint32_t> reached_ = 0;

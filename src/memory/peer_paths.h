@@ -33,12 +33,14 @@ constexpr bool gives_views(PeerPath path) {
   return path == PeerPath::kSameDevice || path == PeerPath::kOtherDevice;
 }
 
-// Messages that are divided between a path and host memory: shorter ones are not. Parts of the host are multiples of a
-// unit, and at most half of a message.
+// Which messages are divided between a path and host memory: segments of so many bytes, of steps with so many of them.
+// The copy to the host comes before the message, so with fewer under way both paths would wait for it. Parts through the
+// host are multiples of a unit, and at most a quarter: the other wire is PCIe, beside NVLink.
 inline constexpr uint64_t kLeastDividedBytes = uint64_t{1} << 20;
+inline constexpr uint64_t kLeastDividedSegments = 4;
 inline constexpr uint64_t kDividedUnitBytes = uint64_t{64} << 10;
 constexpr uint64_t most_through_host(uint64_t bytes) {
-  return bytes / 2 / kDividedUnitBytes * kDividedUnitBytes;
+  return bytes / 4 / kDividedUnitBytes * kDividedUnitBytes;
 }
 
 class PeerPaths {

@@ -92,8 +92,8 @@ struct MessageTagHash {
   }
 };
 
-// Bytes of a region; `region` is nullptr for memory that only this rank reaches. Views of memory of a device, and of
-// memory of a rank of this process, have the region of their owner; others have none. The region outlives the request.
+// Bytes of a region; `region` is nullptr for memory that only this rank reaches. Views for a device, and of memory of
+// a rank of this process, have a region; others have none. The region outlives the request.
 struct ConstPiece {
   const std::byte* data = nullptr;
   size_t bytes = 0;

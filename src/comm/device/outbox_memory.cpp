@@ -132,7 +132,7 @@ Result<std::unique_ptr<OpenedOutbox>> OpenedOutbox::open_on_host(Device& device,
   HostTicket ticket;
   std::memcpy(&ticket, address.ticket.handle.data(), sizeof ticket);
   const std::string path = "/proc/" + std::to_string(ticket.process) + "/fd/" + std::to_string(ticket.descriptor);
-  UniqueFd fd = UniqueFd::open([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC); });
+  UniqueFd fd = UniqueFd::open([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); });
   if (!fd) return Error{Code::kSystemError, path + ": " + std::strerror(errno)};
   Segment segment = TRY(Segment::adopt(std::move(fd), address.bytes, true));
   segment.close_fd();

@@ -11,6 +11,8 @@ namespace {
 
 // While one step ends, the next one begins.
 constexpr uint64_t kFewestRooms = 2;
+// Of the memory that rows may have: rows of messages that go in place. Without room they stay whole.
+constexpr uint64_t kPartBeside = 4;
 
 // Rooms of one size, which the steps of a row use in turn.
 struct Row {
@@ -64,7 +66,7 @@ bool is_divided(const PreparedPhase& phase, uint32_t step, const DeviceReach& re
   if (s.kind != StepKind::kSend || reach.paths == nullptr) return false;
   const auto peer = static_cast<size_t>(s.peer);
   return reach.paths->divides(phase.peers[peer]) && goes_in_place(phase.paths[peer], reach.open_to_devices) &&
-         std::min(phase.step_segment_bytes[step], phase.step_bytes[step]) >= kLeastDividedBytes;
+         phase.step_segment_bytes[step] >= kLeastDividedBytes && segments_of_step(phase, step) >= kLeastDividedSegments;
 }
 
 // Messages of one segment that cannot go in place, or not always.
@@ -95,7 +97,10 @@ void add_bounces(PreparedPhase& phase, const DeviceReach& reach, uint32_t in_fli
   const std::vector<Row> rows = rows_of(phase);
   uint64_t bytes = 0;  // of one segment of each row
   for (const Row& row : rows) bytes += row.segment_bytes;
-  for (const Row& row : rows) give_rooms(phase, row, most_bytes / std::max<uint64_t>(bytes, 1), in_flight);
+  for (const Row& row : rows) {
+    const uint64_t most = phase.bounces[row.steps.front()].beside ? most_bytes / kPartBeside : most_bytes;
+    give_rooms(phase, row, most / std::max<uint64_t>(bytes, 1), in_flight);
+  }
 }
 
 void count_bounces(Prepared& prepared) {

@@ -25,6 +25,16 @@ struct DeviceReach {
 // Fills PreparedPhase::bounces and paths of a phase whose steps are bound. At most `in_flight` segments of a
 // step are in flight. most_bytes: of the block, unless two rooms of one slot for each row need more.
 void add_bounces(PreparedPhase& phase, const DeviceReach& reach, uint32_t in_flight, uint64_t most_bytes);
+// Whether no other step uses the step's places any more. is_complete(step): of this phase. A step that began with its
+// places began after all that had them before. Those that go in place do not wait for theirs, so the chain goes on.
+template <class IsComplete>
+bool has_places(const std::vector<StepBounce>& bounces, uint32_t step, const IsComplete& is_complete) {
+  for (uint32_t before = bounces[step].before; before != kNoStep; before = bounces[before].before) {
+    if (!is_complete(before)) return false;
+    if (!bounces[before].beside) return true;
+  }
+  return true;
+}
 // Fills Prepared::bounce_bytes and bounce_blocks from its phases and its schedule.
 void count_bounces(Prepared& prepared);
 

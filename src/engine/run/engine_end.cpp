@@ -1,6 +1,7 @@
 // How a communicator's engine fails and ends, and with it its operations.
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/out_of_memory.h"
 #include "base/rank_names.h"
@@ -204,6 +205,8 @@ bool Engine::close_work(int64_t give_up_ns) {
 void Engine::close_transports(int linger_ms) {
   const ProgressLock::Loan lent(progress_);
   for (const auto& transport : transports_) unless_out_of_memory([&] { transport->close(linger_ms); }, [] {});
+  if (config_.device.shares != nullptr)
+    unless_out_of_memory([&] { config_.device.shares->close(monotonic_clock().now_ns()); }, [] {});
 }
 
 void Engine::free_transports() {

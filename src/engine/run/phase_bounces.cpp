@@ -77,8 +77,12 @@ Result<bool> PhaseRun::advance_bounced_send(uint32_t step, Router router) {
 // Whether the oldest message that was not posted may go. What a peer reads in place must be done itself.
 Result<bool> PhaseRun::is_copied_out(uint32_t step) {
   const StepRun& run = steps_[step];
-  if (!TRY(take_result(work_slot(run, run.issued).work))) return false;
-  return !is_beside(step) || ready(step, end_of(step, run.issued), false);
+  Work& work = work_slot(run, run.issued).work;
+  Slot& segment = slot(run, run.issued);
+  const bool is_ready = !is_beside(step) || ready(step, end_of(step, run.issued), false);
+  if (is_ready && segment.through_host != 0 && segment.ready_ns == 0)
+    segment.ready_ns = is_beside(step) ? now_ns() : work.ended.device_ns;
+  return TRY(take_result(work)) && is_ready;
 }
 
 // Whether messages of the step may go over a path and through the host at the same time.
@@ -89,7 +93,7 @@ bool PhaseRun::is_divided(uint32_t step, Router router) const {
 // Of the step's next message. None where its place is taken.
 uint64_t PhaseRun::bytes_through_host(uint32_t step, Router router) {
   const StepRun& run = steps_[step];
-  if (!is_divided(step, router)) return 0;
+  if (!is_divided(step, router) || run.segments < kLeastDividedSegments) return 0;
   const StepBounce& places = phase_.bounces[step];
   if (is_beside(step) && (!has_room(step) || run.finished + places.slots <= run.submitted)) return 0;
   const int32_t peer = phase_.peers[static_cast<size_t>(plan_.steps[step].peer)];
@@ -173,6 +177,7 @@ Status PhaseRun::submit_copy_out(uint32_t step, Router router) {
     TRY(submit(at, router));
   }
   segment.divided = {};
+  segment.ready_ns = 0;
   if (segment.through_host != 0)
     segment.divided.host = router.shares->send_through_host(phase_.peers[s.peer], segment.through_host, now_ns());
   count_submitted(step);
@@ -183,7 +188,10 @@ Status PhaseRun::submit_copy_out(uint32_t step, Router router) {
 void PhaseRun::note_sent(uint32_t step, Slot& segment, Router router) {
   if (!is_divided(step, router) || (segment.room == nullptr && !is_beside(step))) return;
   const uint64_t direct = segment.send.bytes - segment.through_host;
-  segment.divided.direct = router.shares->send_directly(segment.send.peer, direct, now_ns());
+  const int64_t now = now_ns();
+  segment.divided.direct = router.shares->send_directly(segment.send.peer, direct, now);
+  if (segment.through_host != 0 && segment.ready_ns != 0)
+    segment.divided.waited_ns = now - std::max(segment.divided.host.sent_ns, segment.ready_ns);
 }
 
 // The peer's device has read it.

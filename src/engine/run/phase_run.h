@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/prepare/bounces.h"
 #include "engine/prepare/prepared.h"
 #include "engine/run/progress_lock.h"
 #include "engine/run/statistics.h"
@@ -105,6 +106,7 @@ class PhaseRun {
     std::byte* host_room = nullptr;     // in the outbox of host memory, for the part through the host
     uint64_t through_host = 0;          // of a Send's bytes, those at the end that the host carries beside a path
     HostShares::Sent divided;           // of a Send to a peer that HostShares::divides()
+    int64_t ready_ns = 0;               // when the rest of it could have gone
     std::vector<RecvRequest> receives;  // Recv: one; Reduce: one per peer source
     std::vector<ConstPiece> read;
     std::vector<Piece> write;  // Recv; Reduce: only with bounces, room for one per receive
@@ -156,8 +158,7 @@ class PhaseRun {
   bool ready(uint32_t step, uint64_t upto, bool is_work) const;
   bool has_turn(uint32_t step) const;
   bool has_room(uint32_t step) const {
-    const uint32_t before = phase_.bounces[step].before;
-    return before == kNoStep || is_complete(before);
+    return has_places(phase_.bounces, step, [this](uint32_t before) { return is_complete(before); });
   }
   // A Send whose messages the peer's device reads where the data lies, but for a part that may go through the host.
   bool is_beside(uint32_t step) const { return bounces_ != nullptr && phase_.bounces[step].beside; }

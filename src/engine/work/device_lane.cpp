@@ -7,7 +7,7 @@ Result<std::unique_ptr<DeviceLane>> DeviceLane::create(Device& device, GateWay w
   // Collectives go before the program's own kernels, which wait for them.
   lane->stream_ = TRY(device.make_stream(true));
   lane->has_stream_ = true;
-  lane->mark_ = TRY(Mark::create(device, way, kMostParts));
+  lane->mark_ = TRY(Mark::create(device, way, kMostParts, nullptr, true));
   return lane;
 }
 
@@ -18,8 +18,8 @@ DeviceLane::~DeviceLane() {
   [[maybe_unused]] const Status destroyed = device_.destroy_stream(stream_);
 }
 
-Result<uint32_t> DeviceLane::end_part(uint32_t launches) {
-  const uint32_t ticket = TRY(mark_->put(stream_));
+Result<uint32_t> DeviceLane::end_part(uint32_t launches, bool for_others) {
+  const uint32_t ticket = TRY(for_others ? mark_->put_for_others(stream_) : mark_->put(stream_));
   parts_[(first_part_ + part_count_++) % kMostParts] = {ticket, launches};
   launches_under_way_ += launches;
   return ticket;

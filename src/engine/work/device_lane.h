@@ -36,9 +36,12 @@ class DeviceLane {
   static constexpr uint32_t kMostLaunches = 256;
   static constexpr uint32_t kMostParts = 128;
   bool has_room() const { return part_count_ < kMostParts && mark_->has_room() && launches_under_way_ < kMostLaunches; }
+  bool is_busy() const { return part_count_ > 0; }
   // `launches` > 0 copies and launches were submitted. The result is the ticket that is reached when they are done.
-  Result<uint32_t> end_part(uint32_t launches);
-  // What is submitted from now on waits until the other lane has reached the ticket, one of end_part()'s.
+  // for_others: other lanes will probably follow it.
+  Result<uint32_t> end_part(uint32_t launches, bool for_others);
+  // What is submitted from now on waits until the other lane has reached the ticket, one of end_part()'s; or a later
+  // one, if it was not for others.
   Status follow(DeviceLane& other, uint32_t ticket);
 
   // Asks how far the stream has come. Error: the device failed.

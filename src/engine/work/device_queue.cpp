@@ -94,7 +94,8 @@ Status DeviceQueue::launch_part() {
   TRY(launches_->go_on(kLaunchesPerPart));
   for (const LaneUse use : {LaneUse::kOnDevice, LaneUse::kToHost, LaneUse::kFromHost}) {
     const uint32_t launches = launches_->take_submitted(use);
-    if (launches > 0) flights_.submitted(use, TRY(lanes_[static_cast<size_t>(use)]->end_part(launches)));
+    if (launches > 0)
+      flights_.submitted(use, TRY(lanes_[static_cast<size_t>(use)]->end_part(launches, others_may_follow(use))));
   }
   if (launches_->is_finished()) {
     flights_.submitted_all();
@@ -102,6 +103,12 @@ Status DeviceQueue::launch_part() {
     begun_ = false;
   }
   return {};
+}
+
+// Works that stay within the device are followed by others only while there is work for the host.
+bool DeviceQueue::others_may_follow(LaneUse use) const {
+  return use != LaneUse::kOnDevice || lanes_[static_cast<size_t>(LaneUse::kToHost)]->is_busy() ||
+         lanes_[static_cast<size_t>(LaneUse::kFromHost)]->is_busy();
 }
 
 // ---- ending

@@ -60,9 +60,10 @@ class DeviceQueue : public WorkQueue {
   static constexpr uint32_t kMostWaits = (kLaneUses - 1) * Flights::kMost;
 
  public:
-  // Everything that is in a stream at the same time: launches, those of the part that was begun last, marks, and waits.
+  // Everything that is in a stream at the same time: launches, those of the part that was begun last, marks and their
+  // events, and waits.
   static constexpr uint32_t kMostCommands =
-      kMostLaunches + kLaunchesPerPart + DeviceLaunches::kMostBeyond + DeviceLane::kMostParts + kMostWaits;
+      kMostLaunches + kLaunchesPerPart + DeviceLaunches::kMostBeyond + 2 * DeviceLane::kMostParts + kMostWaits;
   static_assert(kMostCommands < 1000);
 
  private:
@@ -73,6 +74,7 @@ class DeviceQueue : public WorkQueue {
   void issue();
   bool issue_part();
   Status launch_part();
+  bool others_may_follow(LaneUse use) const;
   void look();
   bool give_back_room();
   bool end_failed();

@@ -10,7 +10,7 @@
 
 namespace trestle {
 
-// Ranges of addresses. When there are too many, the two that lie closest become one.
+// Ranges of addresses. When there are too many, a new one joins the one that is closest to it.
 class AddressRanges {
  public:
   void add(const void* data, uint64_t bytes);

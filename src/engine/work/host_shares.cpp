@@ -11,7 +11,7 @@ namespace {
 
 // A part of the longest messages is a unit.
 constexpr uint64_t kParts = 64;
-constexpr uint64_t kMostParts = kParts / 2;
+constexpr uint64_t kMostParts = kParts / 4;
 // Between probes of a path that gets nothing else. A probe may delay its message; no more than 1 % is lost so.
 constexpr uint64_t kMessagesPerProbe = 64;
 constexpr int64_t kDelaysPerProbe = 100;
@@ -30,7 +30,10 @@ HostShares::HostShares(const PeerPaths& paths, int32_t ranks, int64_t now_ns) {
 uint64_t HostShares::bytes_through_host(int32_t peer, uint64_t bytes, int64_t now_ns) const {
   const Peer& to = peers_.at(peer);
   if (bytes < kLeastDividedBytes) return 0;
-  if (to.parts > 0) return bytes / kParts * to.parts / kDividedUnitBytes * kDividedUnitBytes;
+  if (to.parts > 0) {
+    const uint64_t part = bytes / kParts * to.parts / kDividedUnitBytes * kDividedUnitBytes;
+    return std::clamp(part, kDividedUnitBytes, most_through_host(bytes));
+  }
   const bool probes = to.until_probe == 0 && now_ns >= to.no_probe_before_ns && to.host.goodput.queued() == 0;
   return probes ? kDividedUnitBytes : 0;
 }
@@ -86,7 +89,9 @@ void HostShares::read(int32_t peer, const Sent& sent, const ReadTimes& times, in
   const bool is_old = from.old > 0;
   --from.under_way;
   from.old -= is_old ? 1 : 0;
-  if (divided && !is_old) adjust(from, host_ns - direct_ns, now_ns - sent.direct.sent_ns, now_ns);
+  if (!divided || is_old || times.device_ns == 0 || times.host_ns == 0) return;
+  const int64_t lag_ns = std::max(host_ns - direct_ns, sent.waited_ns - (direct_ns - sent.direct.sent_ns));
+  adjust(from, lag_ns, now_ns - sent.direct.sent_ns, now_ns);
 }
 
 // What a change has done shows only in messages that were sent after it. Parts wait behind those of earlier messages,

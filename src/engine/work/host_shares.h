@@ -2,11 +2,12 @@
 // path (memory/peer_paths.h). Two paths at once carry more than the better one, where they are different wires: NVLink
 // between the devices, PCIe between each of them and the host (FlexLink, arXiv:2510.15882).
 //
-// The part through the host grows while it arrives before the rest, and shrinks when it arrives after it. So both wires
-// are busy, and neither delays the message. Rails between hosts are divided by their rates instead
-// (transport/message/shares.h). That needs rails that are loaded now and then; a path that is given a tenth of all data
-// never shows more than that. A path that delays messages even with the smallest part gets none, but for one probe now
-// and then, and the more a probe delays, the rarer they are.
+// The part through the host grows while it arrives before the rest, and shrinks when it arrives after it, or when the
+// message has waited longer for its copy to the host than the rest took then. So both wires are busy, and neither
+// delays the other for long. Rails between hosts are divided by their rates instead (transport/message/shares.h). That
+// needs rails that are loaded now and then; a path that is given a tenth of all data never shows more than that. A path
+// that delays messages even with the smallest part gets none, but for one probe now and then, and the more a probe
+// delays, the rarer they are.
 //
 // Owned by an engine, used under the rank's progress lock; reports() by any thread.
 #pragma once
@@ -35,12 +36,15 @@ class HostShares {
   struct Sent {
     Goodput::Mark direct;
     Goodput::Mark host;
+    int64_t waited_ns = 0;  // for the copy to the host, when all else was ready
   };
   Goodput::Mark send_through_host(int32_t peer, uint64_t bytes, int64_t now_ns);
   Goodput::Mark send_directly(int32_t peer, uint64_t bytes, int64_t now_ns);
-  // The peer's device has read it. times: when; now_ns counts where they are not known.
+  // The peer's device has read it. times: when. Shares change only if both are known.
   void read(int32_t peer, const Sent& sent, const ReadTimes& times, int64_t now_ns);
 
+  // Nothing is sent any more.
+  void close(int64_t now_ns) { book_.close(now_ns); }
   // Two rows per peer. Any thread.
   std::vector<RailReport> reports() const { return book_.read(); }
 

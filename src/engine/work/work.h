@@ -40,8 +40,9 @@ struct Work {
   // memory, gives an error.
   Status result;
   bool* touched = nullptr;  // RecvRequest::touched
-  ReadTimes ended;          // of the parts that read memory of devices, and of the host; only of a DeviceQueue's work
-  Work* next = nullptr;     // in a queue's list
+  // Of what stays within memory of devices, and of what reads host memory; only of a DeviceQueue's work.
+  ReadTimes ended;
+  Work* next = nullptr;  // in a queue's list
 };
 
 // Does it on this thread. Does not change the state. Throws std::bad_alloc if it has very many sources.

@@ -208,6 +208,8 @@ Status Receiver::take_message(const Descriptor& descriptor) {
 
 Status Receiver::take_payload(Incoming& message, const Descriptor& descriptor) {
   switch (descriptor.kind) {
+    case DescriptorKind::kDivided:
+      return take_divided(message, descriptor);
     case DescriptorKind::kInline:
     case DescriptorKind::kSmall:
       message.in_line = descriptor.kind == DescriptorKind::kInline;
@@ -224,8 +226,6 @@ Status Receiver::take_payload(Incoming& message, const Descriptor& descriptor) {
       return take_big(message, descriptor);
     default:
       return take_mapped(message, descriptor);
-    case DescriptorKind::kDivided:
-      return take_divided(message, descriptor);
   }
 }
 
@@ -263,7 +263,9 @@ Status Receiver::take_big(Incoming& message, const Descriptor& descriptor) {
 Status Receiver::take_divided(Incoming& message, const Descriptor& descriptor) {
   if (message.received != 0) return protocol_error("sent a message twice");
   const DividedPlace& at = descriptor.extra.divided;
-  const uint64_t first = std::min(at.first_bytes, message.bytes);
+  const uint64_t first = at.first_bytes;
+  if (first == 0 || first >= message.bytes || (message.bytes - first) % Outbox::kUnitBytes != 0)
+    return protocol_error("divided a message that cannot be");
   const PeerMemory::Place places[] = {
       memory_.in_outbox(true, at.first_unit * Outbox::kUnitBytes, first),
       memory_.in_outbox(false, at.second_unit * Outbox::kUnitBytes, message.bytes - first)};

@@ -195,9 +195,14 @@ TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
                  .says = "messages between them go through host memory"});
 }
 
+// Divided messages have four segments and more.
+ranks::Env short_segments(int) {
+  return {{"TRESTLE_SEGMENT", "1M"}};
+}
+
 // The end of long messages goes through outboxes in host memory.
 TEST(CudaProcesses, DivideLongMessages) {
-  const auto on = [](int) { return ranks::Env{{"TRESTLE_HOST_PATH", "on"}}; };
+  const auto on = [](int) { return ranks::Env{{"TRESTLE_HOST_PATH", "on"}, {"TRESTLE_SEGMENT", "1M"}}; };
   const auto nvlinks = [](int) { driver().set_nvlinks(true); };
   run_processes({.devices = {0, 0},
                  .divided = true,
@@ -205,14 +210,16 @@ TEST(CudaProcesses, DivideLongMessages) {
                  .env = on,
                  .says = "those of 1 ranks of other processes read each other's host memory"});
   run_processes({.devices = {0, 1, 1}, .divided = true, .count = 3'600'000, .env = on});
-  run_processes({.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = nvlinks});
+  run_processes({.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = nvlinks, .env = short_segments});
 }
 
 // What one rank alone wants, or may not, leaves messages whole.
 TEST(CudaProcesses, DivideMessagesOnlyWhereBothEndsCan) {
-  const auto alone = [](int rank) { return ranks::Env{{"TRESTLE_HOST_PATH", rank == 0 ? "on" : "off"}}; };
+  const auto alone = [](int rank) {
+    return ranks::Env{{"TRESTLE_HOST_PATH", rank == 0 ? "on" : "off"}, {"TRESTLE_SEGMENT", "1M"}};
+  };
   run_processes({.devices = {0, 0}, .count = 3'000'011, .env = alone});
-  run_processes({.devices = {0, 0}, .count = 3'000'011});
+  run_processes({.devices = {0, 0}, .count = 3'000'011, .env = short_segments});
 }
 
 // Selection counts with the worst way between two ranks of a dimension, on every rank the same.
@@ -226,7 +233,6 @@ TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
   run_processes(
       {.devices = {0, 0, 1}, .env = graph, .says = "252061 Mb/s (devices read each other, through an outbox)"});
   run_processes({.devices = {0, 1},
-                 .divided = true,
                  .before = nvlinks,
                  .env = graph,
                  .says = "3600000 Mb/s (devices read each other, through an outbox)"});

@@ -8,7 +8,7 @@
 namespace fake_gpu {
 namespace {
 
-constexpr size_t kManyNumbers = 3'000'011;  // messages of several segments for 2 and 3 ranks
+constexpr size_t kManyNumbers = 3'300'011;  // blocks of four segments of 1 MiB and more, for 2 and 3 ranks
 
 // Bytes that a rank has sent to others, by the name of the path.
 uint64_t sent_over(trestleComm_t comm, const std::string& name) {
@@ -26,6 +26,7 @@ uint64_t sent_over(trestleComm_t comm, const std::string& name) {
 TEST(CudaTwoPaths, CarryPartsOfLongMessagesAtTheSameTime) {
   both_ways([](Gpu& gpu) {
     ::setenv("TRESTLE_HOST_PATH", "on", 1);
+    ::setenv("TRESTLE_SEGMENT", "1M", 1);
     for (const std::vector<int>& devices : {std::vector<int>{0, 1}, {0, 0}, {0, 1, 1}}) {
       Job job(gpu, devices, false, kManyNumbers);
       job.run_all();

@@ -1,5 +1,7 @@
 // DeviceQueue over the fake driver: work in memory of the device and of the host goes on side by side, and has the
 // effect that it would have one after the other.
+#include <cuda.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -143,9 +145,11 @@ TEST_P(QueuesOfLanes, KeepTheOrderOfWorkOnTheSameMemoryInAllLanes) {
   EXPECT_TRUE(overtaken) << "no work ended before one that was submitted earlier";
 }
 
-// What is submitted: the work itself, a mark, and a wait only where the work touches the same memory.
+// What is submitted: the work itself, a mark, an event where the mark is a word and other lanes may follow, and a wait
+// only where the work touches the same memory.
 TEST_P(QueuesOfLanes, WaitForOtherLanesOnlyWhereMemoryIsTheSame) {
   constexpr size_t kHost = Cells::kCells / 2;
+  const int event = GetParam() == GateWay::kWord ? 1 : 0;
   slow([&] {
     Cells cells(*device_);
     fake().hold_streams(true);
@@ -156,19 +160,47 @@ TEST_P(QueuesOfLanes, WaitForOtherLanesOnlyWhereMemoryIsTheSame) {
       return fake().submitted() - before;
     };
     EXPECT_EQ(submitted_for(1, 0), 2) << "in the device";
-    EXPECT_EQ(submitted_for(kHost, 2), 2) << "to the host, other memory";
-    EXPECT_EQ(submitted_for(3, kHost + 1), 2) << "from the host, other memory";
-    EXPECT_EQ(submitted_for(kHost + 2, 1), 3) << "to the host, what the first one writes";
-    EXPECT_EQ(submitted_for(4, kHost + 2), 3) << "from the host, what that one writes";
-    EXPECT_EQ(submitted_for(2, 5), 3) << "in the device, over what the second one reads";
-    EXPECT_EQ(submitted_for(6, 2), 2) << "in the device, what its own lane writes";
-    EXPECT_EQ(submitted_for(kHost + 3, 0), 2) << "both only read it";
-    for (int again = 0; again < 3; ++again) EXPECT_EQ(submitted_for(7, 0), 2) << "in one lane";
-    EXPECT_EQ(submitted_for(kHost + 4, 7), 3) << "to the host, what three have written: one wait";
+    const int work = 2 + event;
+    EXPECT_EQ(submitted_for(kHost, 2), work) << "to the host, other memory";
+    EXPECT_EQ(submitted_for(3, kHost + 1), work) << "from the host, other memory";
+    EXPECT_EQ(submitted_for(kHost + 2, 1), work + 1 + event) << "to the host, what the first one writes";
+    EXPECT_EQ(submitted_for(4, kHost + 2), work + 1) << "from the host, what that one writes";
+    EXPECT_EQ(submitted_for(2, 5), work + 1) << "in the device, over what the second one reads";
+    EXPECT_EQ(submitted_for(6, 2), work) << "in the device, what its own lane writes";
+    EXPECT_EQ(submitted_for(kHost + 3, 0), work) << "both only read it";
+    for (int again = 0; again < 3; ++again) EXPECT_EQ(submitted_for(7, 0), work) << "in one lane";
+    EXPECT_EQ(submitted_for(kHost + 4, 7), work + 1) << "to the host, what three have written: one wait";
     fake().hold_streams(false);
-    for (const CellWork& work : works) wait_for(work.work);
+    for (const CellWork& cell_work : works) wait_for(cell_work.work);
     EXPECT_TRUE(cells.are_as_expected());
   });
+}
+
+// Whichever call of the driver fails: what has ended well has done its part, and all other work ends with the sentence.
+TEST_P(QueuesOfLanes, EndAllWorkWhereTheDriverFails) {
+  for (int nth = 0; nth < 60; ++nth) {
+    SCOPED_TRACE(testing::Message() << "call " << nth);
+    Rng rng(static_cast<uint64_t>(nth) + 1);
+    fake().forbid_slow_calls(false);
+    make_queue();
+    fake().forbid_slow_calls(false);
+    Cells cells(*device_);
+    fake().forbid_slow_calls(true);
+    fake().shuffle_streams(static_cast<uint64_t>(nth) + 1);
+    std::deque<CellWork> works;
+    fake().fail(nth, CUDA_ERROR_LAUNCH_FAILED);
+    for (int i = 0; i < 40; ++i) queue_->submit(CellWork::random(works, cells, rng).work);
+    bool failed = false;
+    for (const CellWork& work : works) {
+      wait_for(work.work);
+      failed = failed || !work.work.result.ok();
+      if (work.work.result.ok()) continue;
+      EXPECT_NE(work.work.result.error().message.find("work on device 0"), std::string::npos);
+    }
+    EXPECT_TRUE(failed);
+    fake().shuffle_streams(0);
+    fake().forbid_slow_calls(false);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 trestle_test(NAME host_shares_test LABEL unit LIBS trestle_engine SOURCES ${CMAKE_CURRENT_LIST_DIR}/host_shares_test.cpp)
 trestle_test(NAME engine_test LABEL unit LIBS trestle_engine trestle_sim SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/bounces_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/delayed_work_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/disagreement_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/failure_test.cpp

@@ -24,10 +24,13 @@ struct Wire {
   }
 };
 
-// Sends messages to rank 1 over a path and through the host.
+// Sends messages to rank 1 over a path and through the host, as a step does: the copies to the host come ahead, a
+// message goes when its copy is done, and messages end in their order.
 class Sending {
  public:
-  Sending(Wire direct, Wire host) : direct_(direct), host_(host) {}
+  // to_host: PCIe from the sender's device, host: to the receiver's.
+  Sending(Wire direct, Wire host, Wire to_host = {1e6, 0}, uint64_t bytes = kMessage)
+      : direct_(direct), to_host_(to_host), host_(host), bytes_(bytes) {}
 
   // Bytes per nanosecond of so many messages.
   double send(size_t messages) {
@@ -37,7 +40,7 @@ class Sending {
       send_one();
     }
     while (!under_way_.empty()) take_oldest();
-    return static_cast<double>(messages * kMessage) / static_cast<double>(now_ns_ - begin_ns);
+    return static_cast<double>(messages * bytes_) / static_cast<double>(now_ns_ - begin_ns);
   }
   void set_host(Wire host) { host_ = {host.rate, host.latency_ns, host_.free_ns}; }
   uint64_t through_host() const { return through_host_; }
@@ -57,15 +60,18 @@ class Sending {
 
   void send_one() {
     Message message;
-    const uint64_t through_host = shares_.bytes_through_host(1, kMessage, now_ns_);
-    EXPECT_LE(through_host, most_through_host(kMessage));
+    const uint64_t through_host = shares_.bytes_through_host(1, bytes_, now_ns_);
+    EXPECT_LE(through_host, most_through_host(bytes_));
     EXPECT_EQ(through_host % kDividedUnitBytes, 0u);
+    int64_t sent_ns = now_ns_;
     if (through_host > 0) {
       message.sent.host = shares_.send_through_host(1, through_host, now_ns_);
-      message.read.host_ns = host_.arrival(now_ns_, through_host);
+      sent_ns = to_host_.arrival(now_ns_, through_host);
+      message.sent.waited_ns = sent_ns - now_ns_;
+      message.read.host_ns = host_.arrival(sent_ns, through_host);
     }
-    message.sent.direct = shares_.send_directly(1, kMessage - through_host, now_ns_);
-    message.read.device_ns = direct_.arrival(now_ns_, kMessage - through_host);
+    message.sent.direct = shares_.send_directly(1, bytes_ - through_host, sent_ns);
+    message.read.device_ns = direct_.arrival(sent_ns, bytes_ - through_host);
     through_host_ += through_host;
     under_way_.push_back(message);
   }
@@ -78,7 +84,9 @@ class Sending {
   }
 
   Wire direct_;
+  Wire to_host_;
   Wire host_;
+  const uint64_t bytes_;
   int64_t now_ns_ = 1'000'000'000;
   HostShares shares_{divided(), 2, now_ns_};
   std::deque<Message> under_way_;
@@ -95,7 +103,7 @@ constexpr Machine kMachines[] = {
     {"NVLink 4 and PCIe 5", {450, 4'000}, {50, 12'000}, 0.9},
     {"NVLink 3 and PCIe 4", {280, 4'000}, {25, 12'000}, 0.9},
     {"NVLink of 200 GB/s and PCIe 5", {200, 4'000}, {50, 12'000}, 0.9},
-    {"equal paths", {25, 5'000}, {25, 15'000}, 0.95},
+    {"a path of which at most a quarter is taken", {25, 5'000}, {25, 15'000}, 0.33},
 };
 
 TEST(HostShares, BothPathsTogetherCarryMoreThanTheBetterOne) {
@@ -118,6 +126,46 @@ TEST(HostShares, APathThatDelaysMessagesGetsLittle) {
     EXPECT_GE(both, 0.95 * 450);
     EXPECT_LE(static_cast<double>(sending.through_host() - before), 0.002 * 2000 * kMessage);
   }
+}
+
+// The copy to the host delays the whole message, which waits for it.
+TEST(HostShares, ASlowCopyToTheHostGetsLittle) {
+  struct Case {
+    double direct;
+    double to_host;
+    double least;
+  };
+  for (const Case& one : {Case{200, 50, 240}, {200, 25, 215}, {200, 5, 196}, {450, 50, 485}, {450, 5, 440}}) {
+    SCOPED_TRACE(testing::Message() << one.direct << " and " << one.to_host);
+    Sending sending({one.direct, 4'000}, {50, 6'000}, {one.to_host, 6'000});
+    sending.send(1000);
+    EXPECT_GE(sending.send(4000), one.least);
+  }
+}
+
+TEST(HostShares, DivideMessagesOfAllLengthsFromTheShortestOn) {
+  for (const uint64_t bytes : {kLeastDividedBytes, 3 * kLeastDividedBytes / 2, 3 * kLeastDividedBytes, kMessage - 1}) {
+    SCOPED_TRACE(bytes);
+    Sending sending({200, 1'000}, {50, 2'000}, {50, 1'000}, bytes);
+    sending.send(500);
+    EXPECT_GE(sending.send(2000), 205);
+  }
+}
+
+// The receiver may not be able to tell.
+TEST(HostShares, StayWhereTimesAreUnknown) {
+  Sending sending({450, 4'000}, {50, 12'000});
+  sending.send(1000);
+  HostShares& shares = sending.shares();
+  const uint64_t before = shares.bytes_through_host(1, kMessage, INT64_MAX);
+  ASSERT_GT(before, kDividedUnitBytes);
+  for (int i = 0; i < 100; ++i) {
+    HostShares::Sent sent;
+    sent.host = shares.send_through_host(1, before, 2'000'000'000 + i);
+    sent.direct = shares.send_directly(1, kMessage - before, 2'000'000'000 + i);
+    shares.read(1, sent, {0, 2'000'000'000 + i}, 2'000'050'000 + i);
+  }
+  EXPECT_EQ(shares.bytes_through_host(1, kMessage, INT64_MAX), before);
 }
 
 TEST(HostShares, FollowWhatThePathsCarry) {
@@ -152,6 +200,8 @@ TEST(HostShares, ReportBothPaths) {
     EXPECT_EQ(report.queued_bytes, 0u);
     EXPECT_EQ(report.now().state, RailState::kUp);
   }
+  sending.shares().close(3'000'000'000);
+  for (const RailReport& report : sending.shares().reports()) EXPECT_EQ(report.now().state, RailState::kDown);
   EXPECT_NEAR(static_cast<double>(reports[0].goodput), 450e9, 50e9);
   EXPECT_NEAR(static_cast<double>(reports[1].goodput), 50e9, 12e9);
 }
