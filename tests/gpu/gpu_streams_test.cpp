@@ -2,10 +2,13 @@
 #include <trestle/cuda.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <iostream>
+#include <thread>
 #include <vector>
 
+#include "device/kernels.h"
 #include "gpu/first_device.h"
 
 namespace trestle {
@@ -124,6 +127,39 @@ TEST_F(GpuStreams, CallsOnDeviceMemoryAreOrderedAmongCopies) {
     for (const size_t i : {size_t{0}, kCount / 2, kCount - 1}) EXPECT_EQ(rank.pinned[i], expected);
     EXPECT_TRUE(succeeded(trestleStreamSynchronize(rank.stream)));
   }
+}
+
+// The driver may let the program's calls wait for all work of the device, and so for streams that calls hold, and may
+// hold locks meanwhile. Large data goes by messages, small data by one kernel.
+TEST_F(GpuStreams, TheProgramAllocatesFreesAndLoadsCodeBesideCalls) {
+  const auto call = [&](size_t count) {
+    for (Rank& rank : ranks_) {
+      ASSERT_TRUE(succeeded(
+          trestleAllReduce(rank.on_device, rank.on_device, count, trestleFloat32, trestleMax, rank.comm, rank.stream)));
+    }
+  };
+  const auto finish = [&] {
+    for (Rank& rank : ranks_) ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream)));
+  };
+  call(kCount);  // the library's own memory is there then
+  finish();
+  std::atomic<bool> ends{false};
+  int loops = 0;
+  std::thread program([&] {
+    for (; !ends || loops < 2; ++loops) {
+      EXPECT_TRUE(device_->free(device_->allocate(kBytes).value()).ok());
+      EXPECT_TRUE(DeviceKernels::create(*device_).ok());
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    call(kCount);
+    call(64);
+    if (round % 4 == 3) finish();
+  }
+  finish();
+  ends = true;
+  program.join();
+  std::cout << "the program allocated, freed and loaded code " << loops << " times beside the calls" << std::endl;
 }
 
 // In memory of the device, copies included. Each launch takes the data of its time.

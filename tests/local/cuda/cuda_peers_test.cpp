@@ -1,9 +1,12 @@
 // Ranks of one process on devices that reach each other: their messages go from device to device, without bounce
 // buffers. Where devices do not reach each other, or not these buffers, they go through pinned memory.
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "device/kernels.h"
 #include "local/cuda/peers_job.h"
 
 namespace fake_gpu {
@@ -83,6 +86,30 @@ TEST(CudaPeers, CopyMemoryThatIsNotOpenToThem) {
     EXPECT_NE(driver().objects().pinned, before);
     together.end();
     apart.end();
+  });
+}
+
+// A driver may let the program's calls wait for all work, and so for streams that calls hold.
+TEST(CudaPeers, TheProgramAllocatesFreesAndLoadsCodeBesideThem) {
+  both_ways([](Gpu& gpu) {
+    for (const std::vector<int>& devices : {std::vector<int>{0, 1}, {0, 0, 1}}) {
+      Job job(gpu, devices);
+      job.run_all();  // the library's own memory is there then
+      driver().let_slow_calls_wait(true);
+      std::atomic<bool> ends{false};
+      int loops = 0;
+      std::thread program([&] {
+        for (; !ends || loops < 2; ++loops) {
+          EXPECT_TRUE(gpu.device().free(gpu.device().allocate(1 << 16).value()).ok());
+          EXPECT_TRUE(trestle::DeviceKernels::create(gpu.device()).ok());
+        }
+      });
+      for (int again = 0; again < 3; ++again) job.run_all();
+      ends = true;
+      program.join();
+      driver().let_slow_calls_wait(false);
+      job.end();
+    }
   });
 }
 

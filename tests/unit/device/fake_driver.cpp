@@ -1,5 +1,6 @@
 // The fake driver's steering, and the one symbol that src/device looks up.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -79,6 +80,21 @@ bool ends_captures(const std::string& name) {
 }
 
 }  // namespace
+
+void wait_as_drivers_may(const char* name) {
+  const auto begins_with = [name](const char* text) { return std::strncmp(name, text, std::strlen(text)) == 0; };
+  const bool may_wait = begins_with("cuMem") || begins_with("cuModule") || begins_with("cuFunc");
+  if (!state().slow_calls_wait || !is_slow(name) || !may_wait) return;
+  for (int waited_ms = 0; waited_ms < 30'000; ++waited_ms) {
+    {
+      const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+      if (!anything_waits()) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  misused(std::string(name) + " waits for work that does not end");
+}
 
 CUresult enter(const char* name, bool needs_context) {
   State& s = state();
@@ -163,6 +179,7 @@ class Steering : public FakeDriver {
     s.calls = 0;
     s.slow_is_wrong = false;
     s.slow_beside_work_is_wrong = false;
+    s.slow_calls_wait = false;
     s.submitted = 0;
     s.loads = 0;
     s.most_waiting = 0;
@@ -250,6 +267,7 @@ class Steering : public FakeDriver {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().held = held;
   }
+  void let_slow_calls_wait(bool wait) override { state().slow_calls_wait = wait; }
   void shuffle_streams(uint64_t seed) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().shuffled = seed != 0;

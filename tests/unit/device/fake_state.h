@@ -96,6 +96,7 @@ struct State {
   int calls = 0;
   bool slow_is_wrong = false;
   bool slow_beside_work_is_wrong = false;
+  std::atomic<bool> slow_calls_wait{false};
   int submitted = 0;
   int loads = 0;
   int most_waiting = 0;
@@ -128,6 +129,8 @@ void misused(const std::string& how);
 // Whether it is memory of another device than that of the context. Without access to it that is wrong use.
 bool is_elsewhere(CUcontext context, const void* address);
 
+// If slow calls wait: until all streams have done what was submitted to them. Takes the lock for moments only.
+void wait_as_drivers_may(const char* name);
 // Begins an entry point: counts the call, and says how it fails, if it is to.
 CUresult enter(const char* name, bool needs_context);
 // Does what can be done in all streams.
@@ -164,5 +167,6 @@ Action board_action(CUcontext context, const Kernel& kernel, const void* paramet
 
 // The beginning of every entry point, under the lock.
 #define FAKE_ENTER(needs_context)                                  \
+  wait_as_drivers_may(__func__);                                   \
   const std::lock_guard<std::recursive_mutex> lock(state().mutex); \
   if (const CUresult result = enter(__func__, needs_context); result != CUDA_SUCCESS) return result
