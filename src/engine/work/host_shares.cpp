@@ -18,6 +18,15 @@ constexpr int64_t kDelaysPerProbe = 100;
 // A part that is early or late by less than this share of its message's time is in time.
 constexpr int64_t kInTime = 16;
 
+// When each part was on its way, by CLOCK_MONOTONIC.
+void log_parts(int32_t peer, const HostShares::Sent& sent, int64_t direct_ns, int64_t host_ns) {
+  const auto us = [](int64_t ns) { return static_cast<double>(ns) / 1e3; };
+  LOG(kTrace, kP2p,
+      "to rank %d: %llu bytes in the device's memory from %.1f to %.1f us, %llu in the host's from %.1f to %.1f us",
+      peer, static_cast<unsigned long long>(sent.direct.bytes), us(sent.direct.sent_ns), us(direct_ns),
+      static_cast<unsigned long long>(sent.host.bytes), us(sent.host.sent_ns), us(host_ns));
+}
+
 }  // namespace
 
 HostShares::HostShares(const PeerPaths& paths, int32_t ranks, int64_t now_ns) {
@@ -72,14 +81,10 @@ void HostShares::read(int32_t peer, const Sent& sent, const ReadTimes& times, in
   Peer& from = peers_.at(peer);
   const int64_t direct_ns = times.device_ns != 0 ? std::min(times.device_ns, now_ns) : now_ns;
   const int64_t host_ns = times.host_ns != 0 ? std::min(times.host_ns, now_ns) : now_ns;
-  LOG(kTrace, kP2p,
-      "to rank %d: %llu bytes in the device's memory, read after %lld us; %llu through the host, after %lld us", peer,
-      static_cast<unsigned long long>(sent.direct.bytes),
-      static_cast<long long>(direct_ns - sent.direct.sent_ns) / 1000, static_cast<unsigned long long>(sent.host.bytes),
-      static_cast<long long>(sent.host.bytes > 0 ? host_ns - sent.host.sent_ns : 0) / 1000);
   Sent shown = sent;
   const bool divided = sent.host.bytes > 0;
   if (divided) {
+    log_parts(peer, sent, direct_ns, host_ns);
     // The part that arrived first shows no bound of its path.
     shown.direct.starved = direct_ns < host_ns;
     shown.host.starved = !shown.direct.starved;
