@@ -105,6 +105,14 @@ Error another_version(const Root& root, const Error& error) {
                                   "; all ranks need the same version"};
 }
 
+// An error of this system says nothing about the other side.
+Error nobody_there(const Root& root, const Error& error) {
+  const std::string holder = root.holder();
+  if (error.code == Code::kSystemError) return {error.code, holder + " cannot be reached: " + error.message};
+  return {error.code, holder + " ended, or all ranks have come to " + root.place +
+                          " already, or its deadline (TRESTLE_TIMEOUT) has passed: " + error.message};
+}
+
 Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
   Seen seen;
   int secret_refusals = 0;
@@ -125,8 +133,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
       if (made.error.code == Code::kAborted) return made.error;
       if (root.own_port && made.other_version) return another_version(root, made.error);
       if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent && !made.lost)))
-        return Error{made.error.code, std::string(root.holder()) + " ended, or all ranks have come to " + root.place +
-                                          " already: " + made.error.message};
+        return nobody_there(root, made.error);
       const bool wrong = made.refused_secret || made.other_version;
       const bool first = &candidate == &root.candidates.front();
       seen.lost = seen.lost || made.lost;

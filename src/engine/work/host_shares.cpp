@@ -12,9 +12,11 @@ namespace {
 // A part of the longest messages is a unit.
 constexpr uint64_t kParts = 64;
 constexpr uint64_t kMostParts = kParts / 4;
-// Between probes of a path that gets nothing else. A probe may delay its message; no more than 1 % is lost so.
+// Between probes of a path that gets nothing else: messages, and the time by which the last one delayed its message, so
+// many times. That doubles with each probe in vain, until less than 1 % is lost by probes.
 constexpr uint64_t kMessagesPerProbe = 64;
-constexpr int64_t kDelaysPerProbe = 100;
+constexpr int64_t kLeastDelaysPerProbe = 16;
+constexpr int64_t kMostDelaysPerProbe = 128;
 // A part that is early or late by less than this share of its message's time is in time.
 constexpr int64_t kInTime = 16;
 
@@ -32,7 +34,9 @@ void log_parts(int32_t peer, const HostShares::Sent& sent, int64_t direct_ns, in
 HostShares::HostShares(const PeerPaths& paths, int32_t ranks, int64_t now_ns) {
   for (int32_t rank = 0; rank < ranks; ++rank) {
     if (!paths.divides(rank)) continue;
-    peers_.emplace(rank, Peer{Path(book_, rank, "peer memory", now_ns), Path(book_, rank, "host memory", now_ns)});
+    Peer peer{Path(book_, rank, "peer memory", now_ns), Path(book_, rank, "host memory", now_ns)};
+    peer.delays_per_probe = kLeastDelaysPerProbe;
+    peers_.emplace(rank, peer);
   }
 }
 
@@ -109,8 +113,12 @@ void HostShares::adjust(Peer& peer, int64_t lag_ns, int64_t message_ns, int64_t 
     peer.parts = std::min(peer.parts + 1, kMostParts);
   } else if (lag_ns > in_time_ns && (moved_ns >= -in_time_ns || peer.parts == 1)) {
     peer.parts -= peer.parts > 0 ? 1 : 0;
-    if (peer.parts == 0) peer.no_probe_before_ns = now_ns + kDelaysPerProbe * lag_ns;
+    if (peer.parts == 0) {
+      peer.no_probe_before_ns = now_ns + peer.delays_per_probe * lag_ns;
+      peer.delays_per_probe = std::min(2 * peer.delays_per_probe, kMostDelaysPerProbe);
+    }
   }
+  if (peer.parts > 1) peer.delays_per_probe = kLeastDelaysPerProbe;
   if (peer.parts != before) peer.old = peer.under_way;
 }
 

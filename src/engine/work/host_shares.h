@@ -66,6 +66,7 @@ class HostShares {
     int64_t lag_ns = 0;        // of the part through the host behind the rest, when that was looked at last
     uint64_t until_probe = 0;  // messages, while there are no parts
     int64_t no_probe_before_ns = 0;
+    int64_t delays_per_probe = 0;
   };
 
   static Goodput::Mark send(Path& path, uint64_t bytes, int64_t now_ns);

@@ -203,14 +203,18 @@ ranks::Env short_segments(int) {
 // The end of long messages goes through outboxes in host memory.
 TEST(CudaProcesses, DivideLongMessages) {
   const auto on = [](int) { return ranks::Env{{"TRESTLE_HOST_PATH", "on"}, {"TRESTLE_SEGMENT", "1M"}}; };
-  const auto nvlinks = [](int) { driver().set_nvlinks(true); };
   run_processes({.devices = {0, 0},
                  .divided = true,
                  .count = 3'000'011,
                  .env = on,
                  .says = "those of 1 ranks of other processes read each other's host memory"});
   run_processes({.devices = {0, 1, 1}, .divided = true, .count = 3'600'000, .env = on});
-  run_processes({.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = nvlinks, .env = short_segments});
+  const auto slow_nvlinks = [](int) {
+    driver().set_nvlinks(true);
+    driver().slow_device_copies(2000);
+  };
+  run_processes(
+      {.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = slow_nvlinks, .env = short_segments});
 }
 
 // What one rank alone wants, or may not, leaves messages whole.

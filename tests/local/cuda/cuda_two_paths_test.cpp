@@ -41,6 +41,22 @@ TEST(CudaTwoPaths, CarryPartsOfLongMessagesAtTheSameTime) {
   });
 }
 
+// Where the path is slow, more than probes goes through the host, with the same results.
+TEST(CudaTwoPaths, CarryMoreThroughTheHostWhereThatIsFaster) {
+  ranks::isolated(
+      [] {
+        Gpu gpu;
+        driver().slow_device_copies(2000);
+        Job job(gpu, {0, 1}, false, kManyNumbers);
+        for (int again = 0; again < 3; ++again) job.run_all();
+        uint64_t through_host = 0;
+        for (int r = 0; r < 2; ++r) through_host += sent_over(job.comm(r), "host memory");
+        EXPECT_GT(through_host, 1u << 20);
+        job.end();
+      },
+      {{"TRESTLE_HOST_PATH", "on"}, {"TRESTLE_SEGMENT", "2M"}});
+}
+
 TEST(CudaTwoPaths, LeaveShortMessagesWhole) {
   ranks::isolated([] {
     ::setenv("TRESTLE_HOST_PATH", "on", 1);

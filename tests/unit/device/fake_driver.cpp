@@ -180,6 +180,7 @@ class Steering : public FakeDriver {
     s.slow_is_wrong = false;
     s.slow_beside_work_is_wrong = false;
     s.slow_calls_wait = false;
+    s.device_copy_us = 0;
     s.submitted = 0;
     s.loads = 0;
     s.most_waiting = 0;
@@ -268,6 +269,9 @@ class Steering : public FakeDriver {
     state().held = held;
   }
   void let_slow_calls_wait(bool wait) override { state().slow_calls_wait = wait; }
+  void slow_device_copies(int us_per_mib) override {
+    change([&](State& s) { s.device_copy_us = us_per_mib; });
+  }
   void shuffle_streams(uint64_t seed) override {
     const std::lock_guard<std::recursive_mutex> lock(state().mutex);
     state().shuffled = seed != 0;

@@ -71,6 +71,8 @@ class FakeDriver {
   virtual void forbid_slow_calls_beside_work(bool forbidden) = 0;
   // Calls that have to do with memory or code wait until nothing waits in any stream, as a driver may let them.
   virtual void let_slow_calls_wait(bool wait) = 0;
+  // The driver's copies from device to device take so many microseconds per MiB.
+  virtual void slow_device_copies(int us_per_mib) = 0;
   // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.
   virtual int submitted() const = 0;
   virtual int loads() const = 0;  // of modules, since reset()

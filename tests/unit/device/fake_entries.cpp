@@ -304,6 +304,11 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
 
 }  // namespace
 
+bool is_of_device(const void* address) {
+  const auto block = block_of(reinterpret_cast<uintptr_t>(address));
+  return block != state().blocks.end() && block->second.type == CU_MEMORYTYPE_DEVICE;
+}
+
 bool is_elsewhere(CUcontext context, const void* address) {
   const auto block = block_of(reinterpret_cast<uintptr_t>(address));
   if (context == nullptr || block == state().blocks.end()) return false;

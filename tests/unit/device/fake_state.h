@@ -97,6 +97,7 @@ struct State {
   bool slow_is_wrong = false;
   bool slow_beside_work_is_wrong = false;
   std::atomic<bool> slow_calls_wait{false};
+  int device_copy_us = 0;  // of a MiB
   int submitted = 0;
   int loads = 0;
   int most_waiting = 0;
@@ -128,6 +129,7 @@ CUstreamCaptureMode& capture_mode();
 void misused(const std::string& how);
 // Whether it is memory of another device than that of the context. Without access to it that is wrong use.
 bool is_elsewhere(CUcontext context, const void* address);
+bool is_of_device(const void* address);
 
 // If slow calls wait: until all streams have done what was submitted to them. Takes the lock for moments only.
 void wait_as_drivers_may(const char* name);

@@ -1,7 +1,9 @@
 // Entry points of the fake driver: streams, events, words, copies, launches.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "unit/device/fake_state.h"
@@ -216,19 +218,33 @@ CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
   return CUDA_SUCCESS;
 }
 
+// An action that is done no earlier than so long after it could begin.
+Action after(std::chrono::nanoseconds delay, std::function<void()> action) {
+  using Clock = std::chrono::steady_clock;
+  return [delay, action = std::move(action), due = std::make_shared<std::optional<Clock::time_point>>()] {
+    if (!*due) *due = Clock::now() + delay;
+    if (Clock::now() < **due) return false;
+    action();
+    return true;
+  };
+}
+
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
   FAKE_ENTER(true);
   CUcontext const context = stream_of(stream).context;
-  return submit_at_once(stream, [=] {
-    auto* const to = reinterpret_cast<void*>(dst);
-    const auto* const from = reinterpret_cast<const void*>(src);
-    const bool crosses = is_elsewhere(context, from) || is_elsewhere(context, to);
-    if (crosses && state().peer_copies_broken) {
-      std::memset(to, 0x5a, bytes);
-    } else {
-      std::memmove(to, from, bytes);
-    }
-  });
+  const bool within = is_of_device(reinterpret_cast<void*>(dst)) && is_of_device(reinterpret_cast<void*>(src));
+  const auto delay =
+      std::chrono::nanoseconds(within ? bytes * static_cast<uint64_t>(state().device_copy_us) / 1049 : 0);
+  return submit(stream, after(delay, [=] {
+                  auto* const to = reinterpret_cast<void*>(dst);
+                  const auto* const from = reinterpret_cast<const void*>(src);
+                  const bool crosses = is_elsewhere(context, from) || is_elsewhere(context, to);
+                  if (crosses && state().peer_copies_broken) {
+                    std::memset(to, 0x5a, bytes);
+                  } else {
+                    std::memmove(to, from, bytes);
+                  }
+                }));
 }
 CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream) {
   FAKE_ENTER(true);
