@@ -85,12 +85,13 @@ void wait_as_drivers_may(const char* name) {
   const auto begins_with = [name](const char* text) { return std::strncmp(name, text, std::strlen(text)) == 0; };
   const bool may_wait = begins_with("cuMem") || begins_with("cuModule") || begins_with("cuFunc");
   if (!state().slow_calls_wait || !is_slow(name) || !may_wait) return;
-  for (int waited_ms = 0; waited_ms < 30'000; ++waited_ms) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < give_up) {
     {
       const std::lock_guard<std::recursive_mutex> lock(state().mutex);
       if (!anything_waits()) return;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::yield();
   }
   const std::lock_guard<std::recursive_mutex> lock(state().mutex);
   misused(std::string(name) + " waits for work that does not end");
