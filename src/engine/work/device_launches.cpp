@@ -41,6 +41,7 @@ DeviceLaunches::DeviceLaunches(Device& device, DeviceKernels& kernels, DeviceLan
 
 Status DeviceLaunches::begin(const Work& work) {
   work_ = nullptr;
+  for (Lane& lane : lanes_) lane.entered = false;
   if (work.destination.empty()) return {};
   TRY(check(work));
   runs_.begin(work);
@@ -74,7 +75,10 @@ Status DeviceLaunches::go_on(uint32_t most) {
 Status DeviceLaunches::do_next() {
   // The copies join their runs themselves: the driver refuses a long copy that goes on into the next allocation.
   if (runs_.next(!copies_only_)) return do_run();
-  for (Lane& lane : lanes_) TRY(lane.copies.flush());
+  for (Lane& lane : lanes_) {
+    if (lane.entered) TRY(lane.copies.flush());
+    lane.entered = false;
+  }
   work_ = nullptr;
   return {};
 }
@@ -88,7 +92,8 @@ Status DeviceLaunches::do_run() {
   const std::span<const std::byte* const> sources = runs_.sources();
   const LaneUse use = use_of_run();
   Lane& lane = lanes_[static_cast<size_t>(use)];
-  TRY(flights_.enter(use));
+  if (!lane.entered) TRY(flights_.enter(use));
+  lane.entered = true;
   if (copies_only_) return lane.copies.add(runs_.destination(), sources[0], runs_.bytes());
   ++lane.launched;
   const uint64_t elements = runs_.bytes() / size_of(spec_.type);

@@ -33,6 +33,7 @@ class DeviceLaunches {
   struct Lane {
     StreamHandle* stream;
     CopyBatch copies;
+    bool entered = false;  // by the present work
     uint32_t launched = 0;
     uint32_t taken = 0;
     uint32_t submitted() const { return launched + copies.submitted(); }

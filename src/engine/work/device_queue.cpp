@@ -116,6 +116,7 @@ bool DeviceQueue::others_may_follow(LaneUse use) const {
 void DeviceQueue::look() {
   for (const std::unique_ptr<DeviceLane>& lane : lanes_) {
     if (failure_) return;
+    if (!lane->is_busy()) continue;
     Status looked = lane->look();
     if (!looked.ok()) fail(std::move(looked).error());
   }

@@ -66,11 +66,11 @@ bool Flights::is_done(const Flight& flight, bool is_first) const {
 }
 
 // Of a work that uses several lanes, the one that has ended first ended when this was seen first.
-void Flights::note_times(Flight& flight, int64_t now_ns) const {
+void Flights::note_times(Flight& flight) const {
   if (flight.work == nullptr || !flight.submitted_all) return;
   const auto note = [&](LaneUse use, int64_t& ended_ns) {
     const bool uses = (flight.lanes & bit(static_cast<size_t>(use))) != 0;
-    if (uses && ended_ns == 0 && has_passed(flight, use)) ended_ns = now_ns;
+    if (uses && ended_ns == 0 && has_passed(flight, use)) ended_ns = monotonic_clock().now_ns();
   };
   note(LaneUse::kOnDevice, flight.work->ended.device_ns);
   note(LaneUse::kFromHost, flight.work->ended.host_ns);
@@ -84,9 +84,8 @@ void Flights::end(Flight& flight) {
 
 bool Flights::end_done() {
   bool ended = false;
-  const int64_t now_ns = count_ > 0 ? monotonic_clock().now_ns() : 0;
   for (uint32_t i = 0; i < count_;) {
-    note_times(at(i), now_ns);
+    note_times(at(i));
     if (is_done(at(i), i == 0)) {
       end(at(i));
       ended = true;

@@ -53,7 +53,7 @@ class Flights {
   Flight& newest() { return at(count_ - 1); }
   bool has_passed(const Flight& flight, LaneUse use) const;
   bool is_done(const Flight& flight, bool is_first) const;
-  void note_times(Flight& flight, int64_t now_ns) const;
+  void note_times(Flight& flight) const;
   static void end(Flight& flight);
 
   DeviceLanes& lanes_;
