@@ -25,7 +25,7 @@ class Flights {
 
   // A work begins. The other functions of this section are about the one that began last.
   void begin(Work& work);
-  // Before anything of it goes into the lane. Error: the driver's.
+  // Once, before anything of it goes into the lane. Error: the driver's.
   Status enter(LaneUse use);
   // What it has submitted to the lane is done when the lane has reached the ticket. The last call per lane counts.
   void submitted(LaneUse use, uint32_t ticket);
@@ -43,8 +43,7 @@ class Flights {
     Work* work = nullptr;  // nullptr: it has ended
     Footprint footprint;
     std::array<uint32_t, kLaneUses> tickets{};
-    uint32_t entered = 0;  // lanes, a mask
-    uint32_t lanes = 0;    // of these, those that something was submitted to
+    uint32_t lanes = 0;  // those that something was submitted to: a mask
     bool submitted_all = false;
   };
 

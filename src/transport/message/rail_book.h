@@ -1,9 +1,10 @@
 // RailBook: what every rail to every peer has carried, and when its state changed, for any thread that asks. See
 // transport/rail_report.h.
 //
-// Owned by a RailTransport, or by the paths between devices (engine/work/host_shares.h). One thread at a time writes: the one that holds the rank's progress lock, or has lent it to
-// close the transport. So counting is a plain addition to a number that readers may look at. The locks here guard what
-// changes rarely: the list of records, and each record's history. No thread waits while it holds one.
+// Owned by a RailTransport, or by the paths between devices (engine/work/host_shares.h). One thread at a time writes:
+// the one that holds the rank's progress lock, or has lent it to close the transport. So counting is a plain addition
+// to a number that readers may look at. The locks here guard what changes rarely: the list of records, and each
+// record's history. No thread waits while it holds one.
 #pragma once
 
 #include <atomic>
