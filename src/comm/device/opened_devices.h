@@ -29,11 +29,11 @@ class OpenedDevice {
   explicit OpenedDevice(std::unique_ptr<Device> device)
       : device_(std::move(device)),
         links_(*device_),
-        outboxes_(*device_, OutboxPlace::kDevice),
-        host_outboxes_(*device_, OutboxPlace::kHost) {}
+        outboxes_(*device_, SharedPlace::kDevice),
+        host_outboxes_(*device_, SharedPlace::kHost) {}
   Device& device() { return *device_; }
   StreamLinks& links() { return links_; }
-  OutboxStore& outboxes(OutboxPlace place) { return place == OutboxPlace::kDevice ? outboxes_ : host_outboxes_; }
+  OutboxStore& outboxes(SharedPlace place) { return place == SharedPlace::kDevice ? outboxes_ : host_outboxes_; }
   // Keeps what was opened or made, to the end of the process or until it is let go: the device may still read it. Any
   // thread.
   void keep(std::shared_ptr<const void> opened);

@@ -1,33 +1,18 @@
-// Outboxes (memory/outbox.h) of this process, and what it has opened of other processes.
+// Outboxes (memory/outbox.h) of this process, which other processes open.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <string>
-#include <utility>
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "comm/device/process_memory.h"
 #include "device/device.h"
 #include "memory/outbox.h"
 #include "memory/segment.h"
 
 namespace trestle {
-
-// Where an outbox lies: in memory of the device, or in host memory that devices read as well.
-enum class OutboxPlace : uint8_t { kDevice, kHost };
-
-// What other processes need to open an outbox. Plain bytes when it travels.
-struct OutboxAddress {
-  MemoryTicket ticket;  // host memory: this process and its descriptor
-  uint64_t id = 0;      // Region::share
-  uint64_t bytes = 0;
-  uint64_t probe = 0;  // where the rank has written what its peers are to read (comm/device/peer_probe.h)
-};
-std::string encode(const OutboxAddress& address);
-// kRemoteError: it is no such address.
-Result<OutboxAddress> decode_outbox_address(const std::string& text);
 
 // OutboxStore: the outboxes of a device in one place. Other processes open them, and CUDA leaves open what happens to a
 // reader when such memory is freed. So they stay to the end of the process, and are lent to one communicator after the
@@ -37,16 +22,16 @@ Result<OutboxAddress> decode_outbox_address(const std::string& text);
 class OutboxStore {
  public:
   // Of host memory less is under way.
-  static constexpr uint64_t bytes_of(OutboxPlace place) {
-    return uint64_t{place == OutboxPlace::kDevice ? 64U : 32U} << 20;
+  static constexpr uint64_t bytes_of(SharedPlace place) {
+    return uint64_t{place == SharedPlace::kDevice ? 64U : 32U} << 20;
   }
 
-  OutboxStore(Device& device, OutboxPlace place) : device_(device), place_(place) {}
+  OutboxStore(Device& device, SharedPlace place) : device_(device), place_(place) {}
   // An outbox that nobody has, and of which most is free. It goes back when the last pointer to it ends. Slow. Errors:
   // the driver's; without memory, or where memory cannot be shared.
   Result<std::shared_ptr<Outbox>> lend();
   // Of one that is lent. Without `probe`.
-  OutboxAddress address_of(const Outbox& outbox);
+  MemoryAddress address_of(const Outbox& outbox);
 
  private:
   struct Kept {
@@ -62,31 +47,9 @@ class OutboxStore {
   void take_back(Kept& kept);
 
   Device& device_;
-  const OutboxPlace place_;
+  const SharedPlace place_;
   Mutex mutex_;  // never held while the driver is called
   std::list<Kept> kept_ TRESTLE_GUARDED_BY(mutex_);
-};
-
-// The outbox of a rank in another process, as a device of this process reads it. Immutable; any thread.
-class OpenedOutbox {
- public:
-  // Slow. Errors: the driver's, such as that of devices without a path to each other; kRemoteError: the memory is
-  // shorter than the peer says. The device outlives the result.
-  static Result<std::unique_ptr<OpenedOutbox>> open(Device& device, OutboxPlace place, const OutboxAddress& address);
-  OpenedOutbox(const OpenedOutbox&) = delete;
-  OpenedOutbox& operator=(const OpenedOutbox&) = delete;
-  // Slow.
-  ~OpenedOutbox();
-  const Region& region() const { return region_; }
-
- private:
-  OpenedOutbox(Device& device, const Region& region, Segment segment)
-      : device_(device), region_(region), segment_(std::move(segment)) {}
-  static Result<std::unique_ptr<OpenedOutbox>> open_on_host(Device& device, const OutboxAddress& address);
-
-  Device& device_;
-  const Region region_;
-  const Segment segment_;  // of host memory
 };
 
 }  // namespace trestle

@@ -18,8 +18,8 @@ std::unique_ptr<ProbeWords> words_of(const std::string& job, int32_t rank) {
   return probe_words(hasher.string(job).integer(static_cast<uint64_t>(rank)).digest());
 }
 
-const char* memory_of(OutboxPlace place) {
-  return place == OutboxPlace::kDevice ? "memory" : "host memory";
+const char* memory_of(SharedPlace place) {
+  return place == SharedPlace::kDevice ? "memory" : "host memory";
 }
 
 // Whether the rank is among those that a peer has opened.
@@ -33,7 +33,7 @@ bool has(const std::string& opened, int32_t rank) {
 
 }  // namespace
 
-ProcessPaths::ProcessPaths(OutboxPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job)
+ProcessPaths::ProcessPaths(SharedPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job)
     : place_(place), device_(device), rank_(rank), peers_(std::move(peers)), job_(std::move(job)) {}
 
 Status ProcessPaths::try_offer() {
@@ -43,7 +43,7 @@ Status ProcessPaths::try_offer() {
   if (probe == nullptr) return Error{Code::kSystemError, "an outbox has no room"};
   if (!TRY(OpenedDevices::process().write_words(device_, probe, *words_of(job_, rank_))))
     return Error{Code::kUnhandledDeviceError, "the device is busy"};
-  OutboxAddress address = store.address_of(*outbox);
+  MemoryAddress address = store.address_of(*outbox);
   address.probe = static_cast<uint64_t>(probe - outbox->region().base);
   offered_ = encode(address);
   probe_ = probe;
@@ -62,11 +62,11 @@ std::string ProcessPaths::offer() {
 
 // "": opened, and the device reads it. Memory that a device may still read stays open to the end of the process.
 Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offered) {
-  const OutboxAddress address = TRY(decode_outbox_address(offered));
+  const MemoryAddress address = TRY(decode_memory_address(offered));
   if (address.bytes < PeerProbe::kBytes || address.probe > address.bytes - PeerProbe::kBytes)
     return Error{Code::kRemoteError, "its memory is too short"};
   OpenedDevice* const reader = TRY(OpenedDevices::process().open(device_));
-  std::shared_ptr<const OpenedOutbox> outbox = TRY(OpenedOutbox::open(reader->device(), place_, address));
+  std::shared_ptr<const OpenedMemory> outbox = TRY(OpenedMemory::open(reader->device(), place_, address));
   reader->keep(outbox);
   std::string untrue =
       TRY(OpenedDevices::process().read_words(device_, outbox->region().base + address.probe, *words_of(job_, peer)));
@@ -79,7 +79,7 @@ Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offe
 void ProcessPaths::open(int32_t peer, const std::string& offered, const std::string& name) {
   if (offered.empty() || std::ranges::find(peers_, peer) == peers_.end()) return;
   constexpr const char* kText = "rank %d: device %d does not read %s of %s where it lies: %s; messages between them %s";
-  const char* const then = place_ == OutboxPlace::kDevice ? "go through host memory" : "are not divided";
+  const char* const then = place_ == SharedPlace::kDevice ? "go through host memory" : "are not divided";
   const Result<std::string> untrue = try_open(peer, offered);
   if (!untrue.ok()) {
     LOG(kInfo, kInit, kText, rank_, device_, memory_of(place_), name.c_str(), untrue.error().message.c_str(), then);
@@ -110,7 +110,7 @@ void ProcessPaths::hand_over(const std::vector<Transport*>& router, DevicePlace&
     router[static_cast<size_t>(peer)]->set_device_path(peer, {own_->region().share.id, &outbox->region()});
     place.held.push_back(outbox);
   }
-  (place_ == OutboxPlace::kDevice ? place.outbox : place.host_outbox) = own_;
+  (place_ == SharedPlace::kDevice ? place.outbox : place.host_outbox) = own_;
 }
 
 }  // namespace trestle

@@ -23,7 +23,7 @@ namespace trestle {
 class ProcessPaths {
  public:
   // device: of this rank, opened. peers: the ranks that a path may lead to. job: the communicator's, in hexadecimal.
-  ProcessPaths(OutboxPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job);
+  ProcessPaths(SharedPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job);
 
   // For the peers; "": there are none, or no memory.
   std::string offer();
@@ -42,7 +42,7 @@ class ProcessPaths {
   Status try_offer();
   Result<std::string> try_open(int32_t peer, const std::string& offered);
 
-  const OutboxPlace place_;
+  const SharedPlace place_;
   const int device_;
   const int32_t rank_;
   const std::vector<int32_t> peers_;
@@ -50,7 +50,7 @@ class ProcessPaths {
   std::shared_ptr<Outbox> own_;
   std::string offered_;                                            // how peers find it
   const std::byte* probe_ = nullptr;                               // the room with what peers read
-  std::map<int32_t, std::shared_ptr<const OpenedOutbox>> opened_;  // by peer
+  std::map<int32_t, std::shared_ptr<const OpenedMemory>> opened_;  // by peer
 };
 
 }  // namespace trestle

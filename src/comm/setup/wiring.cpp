@@ -34,7 +34,7 @@ constexpr const char* kDeviceAddress = "device";
 constexpr const char* kGpuAddress = "gpu";
 // A rank has brought its memory for the board of devices.
 constexpr const char* kDeviceBoardAddress = "device board";
-// Where ranks of other processes find its outbox (OutboxAddress).
+// Where ranks of other processes find its outbox (MemoryAddress).
 constexpr const char* kOutboxAddress = "outbox";
 
 bool has_peer_paths(const CommunicatorSettings& settings) {
@@ -257,7 +257,7 @@ class Wirer {
     for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
       if (may_have_path(r, at)) peers.push_back(r);
     }
-    process_paths_.emplace(OutboxPlace::kDevice, static_cast<int>(settings_.config.device), bootstrap_.rank(),
+    process_paths_.emplace(SharedPlace::kDevice, static_cast<int>(settings_.config.device), bootstrap_.rank(),
                            std::move(peers), to_hex(bootstrap_.job()));
     const std::string offered = process_paths_->offer();
     if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
@@ -357,7 +357,7 @@ class Wirer {
     }
     std::string offer;
     if (!peers.empty()) {
-      host_paths_.emplace(OutboxPlace::kHost, static_cast<int>(settings_.config.device), bootstrap_.rank(),
+      host_paths_.emplace(SharedPlace::kHost, static_cast<int>(settings_.config.device), bootstrap_.rank(),
                           std::move(peers), to_hex(bootstrap_.job()));
       offer = host_paths_->offer();
     }

@@ -22,14 +22,14 @@ class Outboxes : public WithFakeDriver {
   }
 };
 
-class OutboxesInBothPlaces : public Outboxes, public testing::WithParamInterface<OutboxPlace> {
+class OutboxesInBothPlaces : public Outboxes, public testing::WithParamInterface<SharedPlace> {
  protected:
-  int blocks() const { return GetParam() == OutboxPlace::kDevice ? fake().objects().memory : fake().objects().pinned; }
+  int blocks() const { return GetParam() == SharedPlace::kDevice ? fake().objects().memory : fake().objects().pinned; }
   static uint64_t bytes() { return OutboxStore::bytes_of(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Places, OutboxesInBothPlaces, testing::Values(OutboxPlace::kDevice, OutboxPlace::kHost),
-                         [](const testing::TestParamInfo<OutboxPlace>& info) {
-                           return info.param == OutboxPlace::kDevice ? "OfTheDevice" : "OfTheHost";
+INSTANTIATE_TEST_SUITE_P(Places, OutboxesInBothPlaces, testing::Values(SharedPlace::kDevice, SharedPlace::kHost),
+                         [](const testing::TestParamInfo<SharedPlace>& info) {
+                           return info.param == SharedPlace::kDevice ? "OfTheDevice" : "OfTheHost";
                          });
 
 TEST_P(OutboxesInBothPlaces, AreUsedAgain) {
@@ -41,7 +41,7 @@ TEST_P(OutboxesInBothPlaces, AreUsedAgain) {
   EXPECT_NE(store.address_of(*first).id, store.address_of(*second).id);
   EXPECT_EQ(store.address_of(*first).id, first->region().share.id);
   EXPECT_EQ(store.address_of(*first).bytes, bytes());
-  EXPECT_EQ(first->region().on_device(), GetParam() == OutboxPlace::kDevice);
+  EXPECT_EQ(first->region().on_device(), GetParam() == SharedPlace::kDevice);
   const Outbox* const one = first.get();
   first.reset();
   EXPECT_EQ(store.lend().value().get(), one);
@@ -80,7 +80,7 @@ TEST_P(OutboxesInBothPlaces, LeaveNothingWhereTheDriverFails) {
 }
 
 TEST_F(Outboxes, OfMemoryThatCannotBeSharedAreRefused) {
-  OutboxStore store(*device_, OutboxPlace::kDevice);
+  OutboxStore store(*device_, SharedPlace::kDevice);
   const FakeObjects before = fake().objects();
   fake().allocate_from_pools(true);
   EXPECT_FALSE(store.lend().ok());
@@ -89,12 +89,12 @@ TEST_F(Outboxes, OfMemoryThatCannotBeSharedAreRefused) {
 
 // Another process opens it by its descriptor; here it is this one.
 TEST_F(Outboxes, OfHostMemoryAreOpenedByTheirDescriptors) {
-  OutboxStore store(*device_, OutboxPlace::kHost);
+  OutboxStore store(*device_, SharedPlace::kHost);
   const auto own = store.lend().value();
-  const OutboxAddress address = store.address_of(*own);
+  const MemoryAddress address = store.address_of(*own);
   const int pinned = fake().objects().pinned;
   {
-    const auto opened = OpenedOutbox::open(*device_, OutboxPlace::kHost, address);
+    const auto opened = OpenedMemory::open(*device_, SharedPlace::kHost, address);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     const Region& region = opened.value()->region();
     EXPECT_NE(region.base, own->region().base);
@@ -108,30 +108,30 @@ TEST_F(Outboxes, OfHostMemoryAreOpenedByTheirDescriptors) {
 }
 
 TEST_F(Outboxes, OfHostMemoryThatAreNotThereAreRefused) {
-  OutboxStore store(*device_, OutboxPlace::kHost);
+  OutboxStore store(*device_, SharedPlace::kHost);
   const auto own = store.lend().value();
   const FakeObjects before = fake().objects();
-  OutboxAddress longer = store.address_of(*own);
+  MemoryAddress longer = store.address_of(*own);
   longer.bytes += 1 << 20;
-  OutboxAddress other = store.address_of(*own);
+  MemoryAddress other = store.address_of(*own);
   const int32_t none[2] = {::getpid(), 1 << 20};
   std::memcpy(other.ticket.handle.data(), none, sizeof none);
-  OutboxAddress no_memory = store.address_of(*own);
+  MemoryAddress no_memory = store.address_of(*own);
   const int32_t input[2] = {::getpid(), 0};
   std::memcpy(no_memory.ticket.handle.data(), input, sizeof input);
-  for (const OutboxAddress& address : {longer, other, no_memory})
-    EXPECT_FALSE(OpenedOutbox::open(*device_, OutboxPlace::kHost, address).ok());
+  for (const MemoryAddress& address : {longer, other, no_memory})
+    EXPECT_FALSE(OpenedMemory::open(*device_, SharedPlace::kHost, address).ok());
   EXPECT_EQ(fake().objects(), before);
 }
 
-TEST(OutboxAddresses, SurviveTheWire) {
-  OutboxAddress address;
+TEST(MemoryAddresses, SurviveTheWire) {
+  MemoryAddress address;
   address.id = 17;
   address.bytes = uint64_t{64} << 20;
   address.probe = 1 << 16;
   address.ticket.offset = 4096;
   for (size_t i = 0; i < address.ticket.handle.size(); ++i) address.ticket.handle[i] = static_cast<std::byte>(i * 37);
-  const auto read = decode_outbox_address(encode(address));
+  const auto read = decode_memory_address(encode(address));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value().id, address.id);
   EXPECT_EQ(read.value().bytes, address.bytes);
@@ -140,13 +140,13 @@ TEST(OutboxAddresses, SurviveTheWire) {
   EXPECT_EQ(read.value().ticket.handle, address.ticket.handle);
 }
 
-TEST(OutboxAddresses, ThatAreNoneAreRefused) {
+TEST(MemoryAddresses, ThatAreNoneAreRefused) {
   const std::string good = encode({{}, 1, 64, 0});
-  ASSERT_TRUE(decode_outbox_address(good).ok());
+  ASSERT_TRUE(decode_memory_address(good).ok());
   std::vector<std::string> bad = {good + "0", encode({{}, 0, 64, 0})};
   for (size_t bytes = 0; bytes < good.size(); ++bytes) bad.push_back(good.substr(0, bytes));
   for (const std::string& text : bad) {
-    const auto read = decode_outbox_address(text);
+    const auto read = decode_memory_address(text);
     ASSERT_FALSE(read.ok()) << text.size();
     EXPECT_EQ(read.error().code, Code::kRemoteError);
   }
