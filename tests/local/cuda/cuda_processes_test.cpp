@@ -7,140 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "local/cuda/fake_gpu.h"
+#include "local/cuda/process_rank.h"
 
 namespace fake_gpu {
 namespace {
-
-using ranks::Process;
-
-constexpr size_t kCount = 300'000;
-
-float value(int rank, size_t i) {
-  return static_cast<float>(100 * rank) + static_cast<float>(i % 1000);
-}
-
-// One rank: its process, its device, and its buffers.
-class Rank {
- public:
-  Rank(Process& process, int device, size_t count = kCount) : process_(process), device_(device), count_(count) {
-    send_ = memory();
-    recv_ = memory();
-    cuda_ = gpu_.make_stream(device);
-    stream_ = wrapped(cuda_);
-  }
-  Gpu& gpu() { return gpu_; }
-  trestleComm_t comm() const { return comm_; }
-  trestleStream_t stream() const { return stream_; }
-  float* send() const { return send_; }
-  float* recv() const { return recv_; }
-
-  void join(const trestleConfig_t& config) { join(config, device_); }
-  void join(const trestleConfig_t& config, int device) { ASSERT_TRUE(succeeded(try_join(config, device))); }
-  trestleResult_t try_join(const trestleConfig_t& config) { return try_join(config, device_); }
-  trestleResult_t try_join(const trestleConfig_t& config, int device) {
-    if (process_.rank == 0) {
-      EXPECT_TRUE(succeeded(trestleGetUniqueId(&process_.board.id)));
-      process_.board.id_written = 1;
-    }
-    ranks::wait_until([&] { return process_.board.id_written.load() != 0; });
-    trestleConfig_t with_device = config;
-    with_device.device = device;
-    return trestleCommInitRankConfig(&comm_, process_.ranks, process_.board.id, process_.rank, &with_device);
-  }
-  // Every collective, several times in a row on the stream, and a message to the next rank.
-  void run_all() {
-    const int n = process_.ranks;
-    const size_t block = count_ / static_cast<size_t>(n);
-    const auto sum = [n](size_t i) {
-      float all = 0;
-      for (int r = 0; r < n; ++r) all += value(r, i);
-      return all;
-    };
-    const auto at = [&](size_t i) { return static_cast<size_t>(process_.rank) * block + i; };
-    call([&] { return trestleAllReduce(send_, recv_, count_, trestleFloat32, trestleSum, comm_, stream_); });
-    expect(count_, sum);
-    call([&] { return trestleReduceScatter(send_, recv_, block, trestleFloat32, trestleSum, comm_, stream_); });
-    expect(block, [&](size_t i) { return sum(at(i)); });
-    call([&] { return trestleAllGather(send_, recv_, block, trestleFloat32, comm_, stream_); });
-    expect(block * static_cast<size_t>(n), [&](size_t i) { return value(static_cast<int>(i / block), i % block); });
-    call([&] { return trestleAllToAll(send_, recv_, block, trestleFloat32, comm_, stream_); });
-    expect(block * static_cast<size_t>(n), [&](size_t i) { return value(static_cast<int>(i / block), at(i % block)); });
-    call([&] { return trestleBroadcast(send_, recv_, count_, trestleFloat32, n - 1, comm_, stream_); });
-    expect(count_, [&](size_t i) { return value(n - 1, i); });
-    call([&] {
-      EXPECT_TRUE(succeeded(trestleGroupStart()));
-      EXPECT_TRUE(succeeded(trestleSend(send_, count_, trestleFloat32, (process_.rank + 1) % n, comm_, stream_)));
-      EXPECT_TRUE(succeeded(trestleRecv(recv_, count_, trestleFloat32, (process_.rank + n - 1) % n, comm_, stream_)));
-      return trestleGroupEnd();
-    });
-    expect(count_, [&](size_t i) { return value((process_.rank + n - 1) % n, i); });
-  }
-  // Bytes of all messages, and of those that were read where they lay.
-  std::pair<uint64_t, uint64_t> sent() const {
-    trestleCommStats_t stats = TRESTLE_COMM_STATS_INITIALIZER;
-    EXPECT_TRUE(succeeded(trestleCommGetStats(comm_, &stats)));
-    return {stats.dimension[0].bytesSent, stats.dimension[0].bytesMapped};
-  }
-  // Bytes of parts of messages.
-  uint64_t sent_through_host() const {
-    uint64_t bytes = 0;
-    for (const trestleRailStats_t& row : rails_of(comm_))
-      bytes += row.name == std::string("host memory") ? row.bytesSent : 0;
-    return bytes;
-  }
-  void end() {
-    EXPECT_TRUE(succeeded(trestleCommDestroy(comm_)));
-    EXPECT_TRUE(succeeded(trestleStreamDestroy(stream_)));
-    gpu_.await_idle(cuda_, device_);
-  }
-
- private:
-  float* memory() { return reinterpret_cast<float*>(gpu_.device(device_).allocate(count_ * sizeof(float)).value()); }
-  template <class Call>
-  void call(Call&& issue) {
-    for (size_t i = 0; i < count_; ++i) send_[i] = value(process_.rank, i);
-    for (int again = 0; again < 3; ++again) {
-      std::fill_n(recv_, count_, -1.0F);
-      for (int ahead = 0; ahead < 2; ++ahead) ASSERT_TRUE(succeeded(issue(), comm_));
-      ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream_), comm_));
-    }
-  }
-  template <class Expected>
-  void expect(size_t count, Expected&& expected) {
-    for (size_t i = 0; i < count; ++i) ASSERT_EQ(recv_[i], expected(i)) << "element " << i;
-  }
-
-  Gpu gpu_;
-  Process& process_;
-  const int device_;
-  const size_t count_;
-  trestleComm_t comm_ = nullptr;
-  StreamHandle* cuda_ = nullptr;
-  trestleStream_t stream_ = nullptr;
-  float* send_ = nullptr;
-  float* recv_ = nullptr;
-};
-
-// A rank thread of a process with several: all-reduces on a device of its own.
-void sum_on(Gpu& gpu, int device, int rank, int ranks, const trestleUniqueId& id) {
-  trestleConfig_t config = ranks::config_of({});
-  config.device = device;
-  trestleComm_t comm = nullptr;
-  ASSERT_TRUE(succeeded(trestleCommInitRankConfig(&comm, ranks, id, rank, &config)));
-  StreamHandle* const cuda = gpu.make_stream(device);
-  const trestleStream_t stream = wrapped(cuda);
-  auto* const data = reinterpret_cast<float*>(gpu.device(device).allocate(kCount * sizeof(float)).value());
-  for (int again = 0; again < 3; ++again) {
-    std::fill_n(data, kCount, static_cast<float>(1 << rank));
-    ASSERT_TRUE(succeeded(all_reduce(data, kCount, comm, stream)));
-    ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
-    EXPECT_EQ(std::count(data, data + kCount, static_cast<float>((1 << ranks) - 1)), static_cast<long>(kCount));
-  }
-  EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-  EXPECT_TRUE(succeeded(trestleStreamDestroy(stream)));
-  gpu.await_idle(cuda, device);
-}
 
 // What the processes of a case do differently.
 struct Case {
@@ -164,7 +34,7 @@ void run_processes(const Case& what) {
   };
   job.body = [&](Process& process) {
     if (what.before) what.before(process.rank);
-    Rank rank(process, what.devices[static_cast<size_t>(process.rank)], what.count);
+    ProcessRank rank(process, what.devices[static_cast<size_t>(process.rank)], what.count);
     rank.join(ranks::config_of({}));
     rank.run_all();
     EXPECT_EQ(rank.sent_through_host() > 0, what.divided);
@@ -252,7 +122,7 @@ std::string schedules(bool paths, bool deterministic) {
         {"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", "TUNING"}, {"TRESTLE_PEER_ACCESS", paths ? "1" : "0"}};
   };
   job.body = [deterministic](Process& process) {
-    Rank rank(process, 0);
+    ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
     config.deterministic = deterministic ? 1 : 0;
@@ -320,7 +190,7 @@ TEST(CudaProcesses, WithoutMemoryDoWithoutPathsOrSaySo) {
     ranks::Job job;
     job.ranks = 2;
     job.body = [nth](Process& process) {
-      Rank rank(process, 0);
+      ProcessRank rank(process, 0);
       if (process.rank == 1) driver().refuse_memory(nth);
       const trestleResult_t joined = rank.try_join(ranks::config_of({}));
       driver().refuse_memory(-1);
@@ -341,7 +211,7 @@ TEST(CudaProcesses, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
   ranks::Job job;
   job.ranks = 2;
   job.body = [](Process& process) {
-    Rank rank(process, 0);
+    ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     std::vector<float> host(kCount, -1);
     trestleResult_t result = process.rank == 0
@@ -383,7 +253,7 @@ TEST(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
   ranks::Job job;
   job.ranks = 3;
   job.body = [](Process& process) {
-    Rank rank(process, 0);
+    ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}), process.rank == 1 ? -1 : 0);
     std::vector<float> host(kCount, static_cast<float>(1 << process.rank));
     for (int again = 0; again < 2; ++again) {
@@ -406,7 +276,7 @@ TEST(CudaProcesses, UseTheirOutboxesAgain) {
   job.body = [](Process& process) {
     int after_first = 0;
     for (int round = 0; round < 3; ++round) {
-      Rank rank(process, 0);
+      ProcessRank rank(process, 0);
       rank.join(ranks::config_of({}));
       ranks::meet(process.board, 2);
       process.board.id_written = 0;
@@ -427,7 +297,7 @@ TEST(CudaProcesses, EndWhenOneOfThemDies) {
   ranks::Job job;
   job.ranks = 3;
   job.body = [](Process& process) {
-    Rank rank(process, 0);
+    ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     rank.run_all();
     ranks::meet(process.board, 3);
