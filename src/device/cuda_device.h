@@ -104,6 +104,7 @@ class CudaDevice : public Device {
   // For functions that answer "not ready": whether it is.
   template <class Function, class... Arguments>
   Result<bool> ask(const char* name, Function function, Arguments... arguments) const;
+  Status has_one_address(std::byte* memory);
   Result<uint64_t> memory_mbps();
   Result<bool> try_word_waits();
   // Submits a write and a wait for it. `submitted`: both were, which is false if the driver does not have them.

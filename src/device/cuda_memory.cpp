@@ -28,8 +28,20 @@ Status CudaDevice::free_pinned(std::byte* memory) {
 }
 
 Status CudaDevice::pin(std::byte* memory, uint64_t bytes) {
-  return DRIVER_CALL(cuMemHostRegister, static_cast<void*>(memory), bytes,
-                     static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+  TRY(DRIVER_CALL(cuMemHostRegister, static_cast<void*>(memory), bytes,
+                  static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)));
+  const Status same = has_one_address(memory);
+  if (!same.ok()) TRY(unpin(memory));
+  return same;
+}
+
+// Some devices (CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) see registered memory elsewhere.
+Status CudaDevice::has_one_address(std::byte* memory) {
+  CUdeviceptr seen = 0;
+  TRY(DRIVER_CALL(cuMemHostGetDevicePointer, &seen, static_cast<void*>(memory), 0u));
+  if (seen == raw(memory)) return {};
+  return Error{Code::kUnhandledDeviceError,
+               "device " + std::to_string(info_.index) + " sees pinned memory at another address than the host"};
 }
 
 Status CudaDevice::unpin(std::byte* memory) {

@@ -40,6 +40,7 @@
   X(cuMemFreeHost, 2000)                               \
   X(cuMemHostRegister, 6050)                           \
   X(cuMemHostUnregister, 4000)                         \
+  X(cuMemHostGetDevicePointer, 3020)                   \
   X(cuMemGetAddressRange, 3020)                        \
   X(cuMemcpyAsync, 4000)                               \
   X(cuMemsetD8Async, 3020)                             \

@@ -108,6 +108,11 @@ TEST_F(DeviceOfFake, KnowsWhereAPointerLies) {
   EXPECT_FALSE(device_->pin(host.data(), host.size()).ok()) << "a second time";
   ASSERT_TRUE(device_->unpin(host.data()).ok());
   EXPECT_EQ(devices_->look_at(host.data()).value().kind, PointerKind::kHost);
+  fake().move_registered(true);
+  const Status moved = device_->pin(host.data(), host.size());
+  ASSERT_FALSE(moved.ok());
+  EXPECT_EQ(moved.error().message, "device 0 sees pinned memory at another address than the host");
+  EXPECT_EQ(devices_->look_at(host.data()).value().kind, PointerKind::kHost);
   ASSERT_TRUE(peer_->free(memory).ok());
   ASSERT_TRUE(device_->free_pinned(pinned).ok());
   EXPECT_STREQ(to_string(PointerKind::kManaged), "managed");

@@ -171,7 +171,7 @@ class Steering : public FakeDriver {
     s.word_writes = true;
     s.peer_access = true;
     s.nvlinks = false;
-    s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = false;
+    s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = s.registered_elsewhere = false;
     s.pools = false;
     s.shuffled = false;
     s.fail_in = -1;
@@ -223,6 +223,9 @@ class Steering : public FakeDriver {
   }
   void break_peer_writes(bool broken) override {
     change([&](State& s) { s.peer_writes_broken = broken; });
+  }
+  void move_registered(bool elsewhere) override {
+    change([&](State& s) { s.registered_elsewhere = elsewhere; });
   }
   void allocate_from_pools(bool pools) override {
     change([&](State& s) { s.pools = pools; });

@@ -14,7 +14,7 @@
 namespace trestle {
 
 // Device memory of fewer bytes can be opened in its own process only, which CUDA does not allow.
-inline constexpr size_t kSharedFrom = size_t{1} << 20;
+inline constexpr size_t kSharedFrom = size_t{128} << 10;
 
 // What exists at present.
 struct FakeObjects {
@@ -44,8 +44,10 @@ class FakeDriver {
   virtual void set_nvlinks(bool join_devices) = 0;  // false from the beginning
   // The driver's copies, or kernels that copy, deliver other bytes from other devices.
   virtual void break_peer_access(bool copies, bool kernels) = 0;
-  // Kernels that copy leave other bytes in other devices' memory.
+  // Kernels that copy, and those of boards, leave other bytes in other devices' memory.
   virtual void break_peer_writes(bool broken) = 0;
+  // Devices see memory that was pinned later at another address than the host.
+  virtual void move_registered(bool elsewhere) = 0;
   // Memory of devices is of a pool, to which peer access does not extend.
   virtual void allocate_from_pools(bool pools) = 0;
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no

@@ -17,6 +17,7 @@
 #undef cuMemAlloc
 #undef cuMemFree
 #undef cuMemHostRegister
+#undef cuMemHostGetDevicePointer
 #undef cuMemGetAddressRange
 #undef cuIpcOpenMemHandle
 
@@ -197,6 +198,14 @@ CUresult cuMemHostRegister(void* memory, size_t bytes, unsigned) {
 CUresult cuMemHostUnregister(void* memory) {
   FAKE_ENTER(true);
   return remove_block(reinterpret_cast<uintptr_t>(memory), CU_MEMORYTYPE_HOST, true, state().objects.pinned);
+}
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* seen, void* memory, unsigned flags) {
+  FAKE_ENTER(true);
+  if (flags != 0) misused("flags of cuMemHostGetDevicePointer");
+  const auto block = block_of(reinterpret_cast<uintptr_t>(memory));
+  if (block == state().blocks.end() || block->second.type != CU_MEMORYTYPE_HOST) return CUDA_ERROR_INVALID_VALUE;
+  *seen = reinterpret_cast<uintptr_t>(memory) + (state().registered_elsewhere ? 4096 : 0);
+  return CUDA_SUCCESS;
 }
 CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   FAKE_ENTER(true);
@@ -408,6 +417,7 @@ const Entry* entry_of_setup(const std::string& name) {
       FAKE_ENTRY(cuMemFreeHost, 2000),
       FAKE_ENTRY(cuMemHostRegister, 6050),
       FAKE_ENTRY(cuMemHostUnregister, 4000),
+      FAKE_ENTRY(cuMemHostGetDevicePointer, 3020),
       FAKE_ENTRY(cuMemGetAddressRange, 3020),
       FAKE_ENTRY(cuPointerGetAttributes, 7000),
       FAKE_ENTRY(cuIpcGetMemHandle, 4010),
