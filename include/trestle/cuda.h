@@ -47,9 +47,10 @@
 extern "C" {
 #endif
 
-/* Small collectives on device memory (trestleConfig_t.deviceExpressBytes), where all ranks of the communicator are in one
- * process, their devices reach each other, and their streams can wait for words: each rank launches one kernel, which waits
- * for those of the other ranks. It is launched on the caller's CUDA stream, when the call is made, unless the call is in a
+/* Small collectives on device memory (trestleConfig_t.deviceExpressBytes), where the devices of all ranks of the
+ * communicator write to each other, ranks of different processes have different devices
+ * (TRESTLE_DEVICE_EXPRESS_PROCESSES), and their streams can wait for words: each rank launches one kernel, which waits for
+ * those of the other ranks. It is launched on the caller's CUDA stream, when the call is made, unless the call is in a
  * group or other work is queued before it on the Trestle stream.
  * - Such calls of one communicator run in the order in which they are made, also on different streams. So what one of
  *   them waits for must not wait for a later one. An example that never ends: rank 0 makes recv and call 1 on stream A,

@@ -1,4 +1,4 @@
-// The board of devices: small collectives among ranks of one process, by one kernel per rank that exchanges data with
+// The board of devices: small collectives among ranks of one host, by one kernel per rank that exchanges data with
 // those of the other ranks through device memory. What host and device share. Plain values, any thread.
 //
 // Each rank has lines in its device's memory, into which the other ranks write. A line is 8 bytes: 4 of data and a flag

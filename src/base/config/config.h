@@ -58,6 +58,7 @@ struct Config {
   bool express = false;
   int64_t express_bytes = 0;
   int64_t device_express_bytes = 0;
+  std::string device_express_processes;
   int64_t eager_bytes = 0;
   int64_t staging_bytes = 0;
   bool map_shared_memory = false;

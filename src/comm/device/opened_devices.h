@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "comm/device/board_store.h"
 #include "comm/device/outbox_memory.h"
 #include "comm/device/peer_reach.h"
 #include "comm/device/stream_links.h"
@@ -30,10 +31,12 @@ class OpenedDevice {
       : device_(std::move(device)),
         links_(*device_),
         outboxes_(*device_, SharedPlace::kDevice),
-        host_outboxes_(*device_, SharedPlace::kHost) {}
+        host_outboxes_(*device_, SharedPlace::kHost),
+        boards_(*device_) {}
   Device& device() { return *device_; }
   StreamLinks& links() { return links_; }
   OutboxStore& outboxes(SharedPlace place) { return place == SharedPlace::kDevice ? outboxes_ : host_outboxes_; }
+  BoardStore& boards() { return boards_; }
   // Keeps what was opened or made, to the end of the process or until it is let go: the device may still read it. Any
   // thread.
   void keep(std::shared_ptr<const void> opened);
@@ -50,6 +53,7 @@ class OpenedDevice {
   StreamLinks links_;
   OutboxStore outboxes_;
   OutboxStore host_outboxes_;
+  BoardStore boards_;
   Mutex keeping_;
   std::vector<std::shared_ptr<const void>> kept_ TRESTLE_GUARDED_BY(keeping_);
   Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it

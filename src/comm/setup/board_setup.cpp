@@ -1,10 +1,16 @@
 #include "comm/setup/board_setup.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/fork.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "comm/device/opened_devices.h"
@@ -17,6 +23,9 @@ namespace {
 constexpr uint32_t kMostBlocks = 16;
 // Kernels of other communicators, and of the program, run there too.
 constexpr uint32_t kCapacityShare = 2;
+// The call that proves a board takes microseconds, or milliseconds where processes take turns on a device. A path that
+// is broken may never answer.
+constexpr int64_t kProofNs = 2'000'000'000;
 
 // What the ranks of this process have brought, by job and rank.
 struct Brought {
@@ -29,78 +38,182 @@ struct Brought {
   }
 };
 
-// Blocks of a launch with which the kernels of all ranks of a device run at the same time; 0: not even with one.
-uint32_t blocks_of_rank(uint32_t capacity, int64_t ranks_of_device) {
-  return std::min<uint32_t>(kMostBlocks, capacity / kCapacityShare / static_cast<uint32_t>(ranks_of_device));
+using Proof = std::array<unsigned char, BoardPage::kProofBytes>;
+
+// What a rank sends: other bytes in every communicator.
+Proof proof_of(const std::string& job, int32_t rank) {
+  Hasher hasher;
+  const uint64_t seed = hasher.string(job).integer(static_cast<uint64_t>(rank)).digest();
+  Proof proof;
+  for (size_t i = 0; i < proof.size(); ++i) proof[i] = static_cast<unsigned char>(splitmix64_mix(seed + i) >> 56);
+  return proof;
 }
 
-// All devices are asked, so that all ranks agree.
-Result<uint32_t> blocks_of_all(const std::vector<int>& devices) {
-  uint32_t blocks = kMostBlocks;
-  for (const int device : devices) {
-    const auto kernels = TRY(TRY(OpenedDevices::process().open(device))->kernels());
-    blocks = std::min(blocks, blocks_of_rank(kernels->board_capacity(), std::ranges::count(devices, device)));
-  }
-  return blocks;
+bool is_proof(const BoardPage::Proof& bytes, const std::string& job, int32_t rank) {
+  return std::memcmp(bytes, proof_of(job, rank).data(), sizeof bytes) == 0;
+}
+
+const std::string kUntrue = "a device has received other bytes than that of ";
+constexpr const char* kWhyNot = "rank %d: small collectives on memory of devices go as messages: %s";
+
+void say_why_not(int32_t rank, const std::string& why) {
+  LOG(kInfo, kInit, kWhyNot, rank, why.c_str());
+}
+void warn_why_not(int32_t rank, const std::string& why) {
+  LOG(kWarn, kInit, kWhyNot, rank, why.c_str());
 }
 
 }  // namespace
 
-bool BoardSetup::is_possible(const PeerPaths& paths) const {
-  if (ranks_ < 2 || ranks_ > static_cast<int32_t>(kernels::kMostBoardRanks) || most_bytes_ == 0) return false;
-  for (int32_t r = 0; r < ranks_; ++r) {
-    if (!gives_views(paths.to(r))) return false;
+// Without a board nobody writes to anybody.
+BoardSetup::~BoardSetup() {
+  for (int32_t r = 0; r < static_cast<int32_t>(ranks_.size()); ++r) {
+    if (memory_ != nullptr && !others_may_write_) memory_->leave(r);
+    if (static_cast<size_t>(r) < opened_.size()) opened_[static_cast<size_t>(r)]->leave(rank_);
+  }
+}
+
+bool BoardSetup::is_possible() const {
+  const size_t ranks = ranks_.size();
+  if (ranks < 2 || ranks > kernels::kMostBoardRanks || most_bytes_ == 0) return false;
+  for (const BoardRank& one : ranks_) {
+    if (!one.is_reached) return false;
+    const auto shares_device = [&](const BoardRank& other) {
+      return other.process != one.process && !one.pci.empty() && other.pci == one.pci;
+    };
+    if (!shares_ && std::ranges::any_of(ranks_, shares_device)) return false;
   }
   const auto opened = OpenedDevices::process().open(device_);
   return opened.ok() && opened.value()->links().waits_for_words();
 }
 
-Status BoardSetup::try_to_bring() {
-  Device& device = TRY(OpenedDevices::process().open(device_))->device();
-  memory_ = TRY(BoardMemory::create(device, ranks_, most_bytes_));
+uint32_t BoardSetup::others() const {
+  uint32_t others = 0;
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks_[r].device < 0) others |= 1u << r;
+  }
+  return others;
+}
+
+Result<std::string> BoardSetup::try_to_bring() {
+  OpenedDevice* const opened = TRY(OpenedDevices::process().open(device_));
+  const auto ranks = static_cast<int32_t>(ranks_.size());
+  std::string address;
+  if (others() == 0) {
+    memory_ = TRY(BoardMemory::create(opened->device(), ranks, most_bytes_));
+  } else {
+    BoardStore::Lent lent = TRY(opened->boards().lend(ranks, most_bytes_, others()));
+    memory_ = std::move(lent.memory);
+    address = encode(lent.address);
+  }
+  std::memcpy(memory_->page().sent, proof_of(job_, rank_).data(), sizeof(BoardPage::Proof));
   Brought& brought = Brought::process();
   const MutexLock lock(brought.mutex);
   std::erase_if(brought.memory, [](const auto& one) { return one.second.expired(); });
   brought.memory[{job_, rank_}] = memory_;
-  return {};
+  return address;
 }
 
-bool BoardSetup::bring() {
-  const Status brought = try_to_bring();
-  if (brought.ok()) return true;
-  LOG(kWarn, kInit, "rank %d: small collectives on memory of devices go as messages: %s", rank_,
-      brought.error().message.c_str());
-  return false;
+std::optional<std::string> BoardSetup::bring() {
+  Result<std::string> brought = try_to_bring();
+  if (brought.ok()) return std::move(brought).value();
+  warn_why_not(rank_, brought.error().message);
+  return std::nullopt;
 }
 
-Status BoardSetup::make(const std::vector<int>& devices, DevicePlace& place) {
+Result<std::shared_ptr<BoardMemory>> BoardSetup::find_here(int32_t rank) const {
+  Brought& brought = Brought::process();
+  const MutexLock lock(brought.mutex);
+  const auto found = brought.memory.find({job_, rank});
+  auto memory = found == brought.memory.end() ? nullptr : found->second.lock();
+  if (memory != nullptr) return memory;
+  return Error{Code::kRemoteError, "rank " + std::to_string(rank) + " has given up while the communicator was made"};
+}
+
+// What another process has at this address may be something else, as where process numbers mean other processes in each
+// of two containers.
+Result<std::shared_ptr<BoardMemory>> BoardSetup::open_there(int32_t rank, const std::string& brought,
+                                                            bool has_path) const {
+  if (!has_path) return Error{Code::kSystemError, "the devices do not read each other's memory"};
+  const BoardAddress address = TRY(decode_board_address(brought));
+  OpenedDevice* const opened = TRY(OpenedDevices::process().open(device_));
+  std::shared_ptr<BoardMemory> memory = TRY(open_board(opened->device(), address));
+  if (is_proof(memory->page().sent, job_, rank)) return memory;
+  return Error{Code::kRemoteError, "its process number means another process here"};
+}
+
+Result<uint32_t> BoardSetup::blocks_of_rank() const {
+  const auto kernels = TRY(TRY(OpenedDevices::process().open(device_))->kernels());
+  const auto ranks_of_device = static_cast<uint32_t>(std::ranges::count(ranks_, device_, &BoardRank::device));
+  const uint32_t blocks = std::min(kMostBlocks, kernels->board_capacity() / kCapacityShare / ranks_of_device);
+  if (blocks == 0) say_why_not(rank_, "a device has too many ranks");
+  return blocks;
+}
+
+Result<uint32_t> BoardSetup::open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
+                                  const RankNames& names) {
+  for (int32_t r = 0; r < static_cast<int32_t>(ranks_.size()); ++r) {
+    const auto at = static_cast<size_t>(r);
+    if (ranks_[at].device >= 0) {
+      opened_.push_back(TRY(find_here(r)));
+      continue;
+    }
+    Result<std::shared_ptr<BoardMemory>> opened = open_there(r, brought[at], has_path[at]);
+    if (!opened.ok()) {
+      say_why_not(rank_, "memory of " + names[at] + " cannot be opened: " + opened.error().message);
+      return 0;
+    }
+    opened_.push_back(std::move(opened).value());
+  }
+  const uint32_t blocks = TRY(blocks_of_rank());
+  others_may_write_ = blocks != 0;
+  return blocks;
+}
+
+Status BoardSetup::make(uint32_t blocks, DevicePlace& place) {
   OpenedDevice* const opened = TRY(OpenedDevices::process().open(device_));
   DeviceBoardConfig config;
   config.rank = rank_;
+  config.memory = opened_;
   config.most_bytes = most_bytes_;
-  config.most_blocks = TRY(blocks_of_all(devices));
-  if (config.most_blocks == 0) {  // on all ranks
-    LOG(kInfo, kInit, "rank %d: small collectives on memory of devices go as messages: a device has too many ranks",
-        rank_);
-    return {};
-  }
+  config.most_blocks = blocks;
   config.keep = [opened](std::shared_ptr<const void> kept) { opened->keep(std::move(kept)); };
   config.let_go = [opened](const std::shared_ptr<const void>& kept) { opened->let_go(kept); };
-  {
-    Brought& brought = Brought::process();
-    const MutexLock lock(brought.mutex);
-    for (int32_t r = 0; r < ranks_; ++r) {
-      const auto found = brought.memory.find({job_, r});
-      auto memory = found == brought.memory.end() ? nullptr : found->second.lock();
-      if (memory == nullptr)
-        return Error{Code::kRemoteError, "rank " + std::to_string(r) + " has given up while the communicator was made"};
-      config.memory.push_back(std::move(memory));
-    }
-  }
-  LOG(kInfo, kInit, "rank %d: collectives of up to %llu bytes on memory of devices are one kernel of each rank", rank_,
-      static_cast<unsigned long long>(most_bytes_));
   place.board = TRY(DeviceBoard::create(opened->device(), TRY(opened->kernels()), std::move(config)));
+  opened_.clear();
   return {};
+}
+
+Result<std::string> BoardSetup::try_to_prove(DeviceBoard& board, const RankNames& names) {
+  BoardPage& page = memory_->page();
+  ExpressCall call;
+  call.collective = Collective::kAllGather;
+  call.spec.type = DataType::kUint8;
+  call.send = reinterpret_cast<const std::byte*>(page.sent);
+  call.recv = reinterpret_cast<std::byte*>(page.received);
+  call.elements = call.bytes = BoardPage::kProofBytes;
+  call.sequence = board.next_sequence();
+  const auto name = [&](int32_t rank) { return names[static_cast<size_t>(rank)]; };
+  const int64_t give_up_ns = monotonic_clock().now_ns() + kProofNs;
+  while (!TRY(board.poll(call))) {
+    if (call.dissenter >= 0) return kUntrue + name(call.dissenter) + " wrote";
+    if (monotonic_clock().now_ns() > give_up_ns) {
+      const int32_t awaited = board.awaited_rank(call);
+      return awaited < 0 ? "what was written did not arrive in time" : name(awaited) + " did not come in time";
+    }
+    ::sched_yield();
+  }
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    if (!is_proof(page.received[r], job_, static_cast<int32_t>(r))) return kUntrue + names[r] + " wrote";
+  }
+  return std::string();
+}
+
+std::string BoardSetup::prove(const DevicePlace& place, const RankNames& names) {
+  Result<std::string> untrue = try_to_prove(*place.board, names);
+  std::string why = untrue.ok() ? std::move(untrue).value() : untrue.error().message;
+  if (!why.empty()) warn_why_not(rank_, why);
+  return why;
 }
 
 }  // namespace trestle

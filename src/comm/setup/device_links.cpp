@@ -61,6 +61,10 @@ Result<std::string> tell_device(int device) {
   return std::to_string(info.compute_capability) + " " + std::to_string(info.memory_mbps) + " " + info.pci;
 }
 
+std::string pci_of(const std::string& told) {
+  return read_device(told).pci;
+}
+
 uint64_t mbps_between(const DeviceSpeeds& speeds, const std::optional<GpuLink>& by_nvml, bool by_driver) {
   const bool told = by_nvml && by_nvml->nvlinks > 0;
   if (!told && !by_driver) return speeds.pcie_mbps;

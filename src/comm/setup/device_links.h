@@ -23,6 +23,9 @@ namespace trestle {
 // memory in 10^6 bit/s, and its PCI address. device: opened. Errors: the driver's.
 Result<std::string> tell_device(int device);
 
+// The PCI address in it; "": there is none.
+std::string pci_of(const std::string& told);
+
 // One way, 10^6 bit/s, between two devices of which one reads the other. by_nvml: their NVLinks as NVML says; nullopt:
 // it does not know. by_driver: CUDA's driver says that NVLinks join them, but not how many: then they count as all of a
 // device's. NVML's speed includes the line code, so it only lowers the nominal one.

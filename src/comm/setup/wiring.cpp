@@ -3,17 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "comm/device/find_peer_paths.h"
-#include "comm/setup/board_setup.h"
-#include "comm/setup/device_links.h"
+#include "comm/setup/device_wiring.h"
 #include "comm/setup/port_needs.h"
-#include "comm/setup/process_paths.h"
 #include "comm/setup/topology_agreement.h"
 #include "engine/run/progress.h"
 #include "engine/work/delayed_queue.h"
@@ -28,18 +24,6 @@ namespace trestle {
 namespace {
 
 constexpr const char* kBoardAddress = "board";
-// The number of the rank's device, which means something in its own process only.
-constexpr const char* kDeviceAddress = "device";
-// What tell_device() says of it.
-constexpr const char* kGpuAddress = "gpu";
-// A rank has brought its memory for the board of devices.
-constexpr const char* kDeviceBoardAddress = "device board";
-// Where ranks of other processes find its outbox (MemoryAddress).
-constexpr const char* kOutboxAddress = "outbox";
-
-bool has_peer_paths(const CommunicatorSettings& settings) {
-  return settings.config.device >= 0 && settings.config.peer_access;
-}
 
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
   RankInfo info;
@@ -52,7 +36,6 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.processors = usable_cpu_mask();
   info.pid = static_cast<uint32_t>(::getpid());
   info.rails = settings.config.rails;
-  if (has_peer_paths(settings)) info.addresses[kDeviceAddress] = std::to_string(settings.config.device);
   Hasher hasher;
   for (const Config::Value& value : agreed_values(settings.config)) {
     info.agreed.emplace_back(value.name, value.text);
@@ -137,6 +120,7 @@ class Wirer {
 
   Result<Wiring> run() {
     RankInfo mine = own_info(bootstrap_, settings_);
+    TRY(DeviceWiring::introduce(settings_, mine));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     std::vector<std::string> names;
     for (const RankInfo& info : wiring_.infos) names.push_back(rank_name(info));
@@ -154,19 +138,15 @@ class Wirer {
     TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
     wiring_.ranks_per_processor = ranks_per_processor(places);
     wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config), rails_);
-    TRY(find_peers(at));
+    DeviceWiring devices(bootstrap_, settings_, at, wiring_, device_, deadline_ns_);
+    TRY(devices.find_peers());
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
     TRY(make_work_queue());
-    if (settings_.config.device >= 0)
-      mine.addresses[kGpuAddress] = TRY(tell_device(static_cast<int>(settings_.config.device)));
-    offer_outbox(mine, at);
-    bring_device_board(mine);
+    TRY(devices.offer(mine, routes_));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
-    TRY(open_outboxes());
-    TRY(agree_on_device_links());
-    TRY(make_device_board(at));
+    TRY(devices.agree());
     TRY(open_board());
     return std::move(wiring_);
   }
@@ -229,153 +209,6 @@ class Wirer {
   NamedRails rails_of(const Carrier& carrier) const {
     const auto found = std::ranges::find(rails_, carrier.rails, &NamedRails::name);
     return found == rails_.end() ? NamedRails{} : *found;
-  }
-
-  // Both ends of a path find it: each says the number of its device, which the other one of the process knows too.
-  Status find_peers(const Whereabouts& at) {
-    if (!has_peer_paths(settings_)) return {};
-    std::vector<int> devices;
-    devices.reserve(wiring_.infos.size());
-    for (const RankInfo& info : wiring_.infos) devices.push_back(device_in_process(info, at));
-    wiring_.peer_paths = TRY(find_peer_paths(static_cast<int>(settings_.config.device), devices));
-    return {};
-  }
-
-  // Whether this rank and another one have devices in different processes of a host, and a transport that has paths.
-  bool may_have_path(int32_t peer, const Whereabouts& at) const {
-    const int32_t rank = bootstrap_.rank();
-    const auto has_device = [this](int32_t r) {
-      return wiring_.infos[static_cast<size_t>(r)].addresses.contains(kDeviceAddress);
-    };
-    return has_device(rank) && has_device(peer) && at.apart(rank, peer) == Reach::kHost &&
-           wiring_.transports[routes_.carrier_of[static_cast<size_t>(peer)]]->has_device_paths();
-  }
-
-  void offer_outbox(RankInfo& mine, const Whereabouts& at) {
-    if (!has_peer_paths(settings_)) return;
-    std::vector<int32_t> peers;
-    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
-      if (may_have_path(r, at)) peers.push_back(r);
-    }
-    process_paths_.emplace(SharedPlace::kDevice, static_cast<int>(settings_.config.device), bootstrap_.rank(),
-                           std::move(peers), to_hex(bootstrap_.job()));
-    const std::string offered = process_paths_->offer();
-    if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
-  }
-
-  // All ranks exchange what they have opened, if any has offered something. offered: by rank. found: of this rank.
-  Status open_offered(const std::vector<std::string>& offered, std::optional<ProcessPaths>& found) {
-    std::string opened;
-    if (found) {
-      for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
-        found->open(r, offered[static_cast<size_t>(r)], wiring_.names[static_cast<size_t>(r)]);
-      opened = found->opened();
-    }
-    const std::vector<std::string> said = TRY(bootstrap_.all_gather(opened, deadline_ns_));
-    if (!found) return {};
-    found->agree(said);
-    found->hand_over(wiring_.router, device_);
-    return {};
-  }
-
-  Status open_outboxes() {
-    std::vector<std::string> offered;
-    for (const RankInfo& info : wiring_.infos) {
-      const auto address = info.addresses.find(kOutboxAddress);
-      offered.push_back(address == info.addresses.end() ? "" : address->second);
-    }
-    if (std::ranges::all_of(offered, &std::string::empty)) return {};
-    TRY(open_offered(offered, process_paths_));
-    if (!process_paths_) return {};
-    std::vector<PeerPath> paths;
-    for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
-      paths.push_back(process_paths_->leads_to(r) ? PeerPath::kOtherProcess : wiring_.peer_paths.to(r));
-    wiring_.peer_paths = PeerPaths(std::move(paths));
-    return {};
-  }
-
-  void bring_device_board(RankInfo& mine) {
-    const Config& config = settings_.config;
-    if (!has_peer_paths(settings_) || !config.express || !config.algorithm.empty()) return;
-    device_board_.emplace(static_cast<int>(config.device), bootstrap_.rank(), bootstrap_.nranks(),
-                          to_hex(bootstrap_.job()), static_cast<uint64_t>(config.device_express_bytes));
-    if (device_board_->is_possible(wiring_.peer_paths) && device_board_->bring())
-      mine.addresses[kDeviceBoardAddress] = "";
-  }
-
-  // All ranks see which of them have brought memory, so they agree.
-  Status make_device_board(const Whereabouts& at) {
-    const auto has_brought = [](const RankInfo& info) { return info.addresses.contains(kDeviceBoardAddress); };
-    if (!std::ranges::all_of(wiring_.infos, has_brought)) return {};
-    std::vector<int> devices;
-    for (const RankInfo& info : wiring_.infos) devices.push_back(device_in_process(info, at));
-    const Status made = device_board_->make(devices, device_);
-    if (!made.ok()) return bootstrap_.cause_of(made.error());
-    return {};
-  }
-
-  // All ranks exchange what they have found, if any has a device.
-  Status agree_on_device_links() {
-    std::vector<std::string> told, hosts;
-    for (const RankInfo& info : wiring_.infos) {
-      const auto found = info.addresses.find(kGpuAddress);
-      told.push_back(found == info.addresses.end() ? "" : found->second);
-      hosts.push_back(info.place.host_id);
-    }
-    if (std::ranges::all_of(told, &std::string::empty)) return {};
-    const auto links = links_of_rank(wiring_.topology, bootstrap_.rank(), static_cast<int>(settings_.config.device),
-                                     wiring_.peer_paths, told, NvlinkPairs::process());
-    const auto said = TRY(bootstrap_.all_gather(encode(links), deadline_ns_));
-    wiring_.device_links.by_dimension = TRY(worst_links(said, links.size(), wiring_.names));
-    wiring_.device_links.ranks_per_device = ranks_per_device(told, hosts);
-    return share_with_host(told);
-  }
-
-  // Which paths share their messages with host memory. Between processes both ends need outboxes there.
-  Status share_with_host(const std::vector<std::string>& told) {
-    const Config& config = settings_.config;
-    PeerPaths& paths = wiring_.peer_paths;
-    const int32_t rank = bootstrap_.rank();
-    if (has_peer_paths(settings_) && config.host_path != "off")
-      divide_paths(paths, config.host_path == "on", rank, static_cast<int>(config.device), told,
-                   NvlinkPairs::process());
-    TRY(open_host_outboxes());
-    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
-      if (paths.to(r) == PeerPath::kOtherProcess && !(host_paths_ && host_paths_->leads_to(r))) paths.divide(r, false);
-    }
-    if (paths.divided() == 0) return {};
-    device_.shares = std::make_unique<HostShares>(paths, bootstrap_.nranks(), monotonic_clock().now_ns());
-    LOG(kInfo, kInit, "rank %d: long messages to %d ranks go over the path to their devices and through host memory",
-        rank, paths.divided());
-    return {};
-  }
-
-  Status open_host_outboxes() {
-    std::vector<int32_t> peers;
-    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
-      if (wiring_.peer_paths.to(r) == PeerPath::kOtherProcess && wiring_.peer_paths.divides(r)) peers.push_back(r);
-    }
-    std::string offer;
-    if (!peers.empty()) {
-      host_paths_.emplace(SharedPlace::kHost, static_cast<int>(settings_.config.device), bootstrap_.rank(),
-                          std::move(peers), to_hex(bootstrap_.job()));
-      offer = host_paths_->offer();
-    }
-    const std::vector<std::string> offered = TRY(bootstrap_.all_gather(offer, deadline_ns_));
-    if (std::ranges::all_of(offered, &std::string::empty)) return {};
-    return open_offered(offered, host_paths_);
-  }
-
-  // -1: none, or its messages do not reach this rank as views of this process's memory.
-  int device_in_process(const RankInfo& info, const Whereabouts& at) const {
-    const auto said = info.addresses.find(kDeviceAddress);
-    const int32_t rank = bootstrap_.rank();
-    if (said == info.addresses.end() || at.apart(rank, info.rank) != Reach::kProcess) return -1;
-    if (!facts_of(wiring_.routing->transport(rank, info.rank)).views_in_process) return -1;
-    int device = -1;
-    const char* const end = said->second.data() + said->second.size();
-    const auto read = std::from_chars(said->second.data(), end, device);
-    return read.ec == std::errc() && read.ptr == end ? device : -1;
   }
 
   Status make_transports(RankInfo& mine) {
@@ -446,9 +279,6 @@ class Wirer {
   std::vector<NamedRails> rails_;  // by dimension
   RankRoutes routes_;              // of this rank; its carriers are parallel to wiring_.transports
   std::unique_ptr<Board> board_;
-  std::optional<ProcessPaths> process_paths_;  // of a rank that may have some
-  std::optional<ProcessPaths> host_paths_;     // of a rank whose messages may be divided
-  std::optional<BoardSetup> device_board_;     // likewise
 };
 
 }  // namespace

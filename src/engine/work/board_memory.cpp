@@ -4,28 +4,42 @@
 
 namespace trestle {
 
-Result<std::shared_ptr<BoardMemory>> BoardMemory::create(Device& device, int32_t ranks, uint64_t most_bytes) {
-  std::shared_ptr<BoardMemory> made(new BoardMemory(device));
-  TRY(made->prepare(kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks))));
-  return made;
-}
+namespace {
+
+struct Allocated {
+  explicit Allocated(Device& of) : device(of) {}
+  Allocated(const Allocated&) = delete;
+  Allocated& operator=(const Allocated&) = delete;
+  // A device that fails here has failed its users already.
+  ~Allocated() {
+    [[maybe_unused]] Status ended;
+    if (memory != nullptr) ended = device.free(memory);
+    if (page != nullptr) ended = device.free_pinned(reinterpret_cast<std::byte*>(page));
+  }
+
+  Device& device;
+  std::byte* memory = nullptr;
+  BoardPage* page = nullptr;
+};
+
+}  // namespace
 
 // Kernels of other ranks may write as soon as these know of the memory, so it is cleared before.
-Status BoardMemory::prepare(uint64_t bytes) {
-  control_ = new (TRY(device_.allocate_pinned(sizeof(kernels::BoardControl)))) kernels::BoardControl();
-  memory_ = TRY(device_.allocate(bytes));
-  StreamHandle* const stream = TRY(device_.make_stream(false));
-  Status cleared = device_.fill(memory_, std::byte{0}, bytes, stream);
-  if (cleared.ok()) cleared = device_.synchronize(stream);
-  const Status destroyed = device_.destroy_stream(stream);
-  return cleared.ok() ? destroyed : cleared;
+Result<std::shared_ptr<BoardMemory>> BoardMemory::create(Device& device, int32_t ranks, uint64_t most_bytes) {
+  const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
+  auto allocated = std::make_shared<Allocated>(device);
+  allocated->page = new (TRY(device.allocate_pinned(sizeof(BoardPage)))) BoardPage();
+  allocated->memory = TRY(device.allocate(bytes));
+  TRY(clear_board(device, allocated->memory, bytes));
+  return std::make_shared<BoardMemory>(allocated->memory, *allocated->page, allocated);
 }
 
-// A device that fails here has failed its users already.
-BoardMemory::~BoardMemory() {
-  [[maybe_unused]] Status ended;
-  if (memory_ != nullptr) ended = device_.free(memory_);
-  if (control_ != nullptr) ended = device_.free_pinned(reinterpret_cast<std::byte*>(control_));
+Status clear_board(Device& device, std::byte* memory, uint64_t bytes) {
+  StreamHandle* const stream = TRY(device.make_stream(false));
+  Status cleared = device.fill(memory, std::byte{0}, bytes, stream);
+  if (cleared.ok()) cleared = device.synchronize(stream);
+  const Status destroyed = device.destroy_stream(stream);
+  return cleared.ok() ? destroyed : cleared;
 }
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// DeviceBoard: small collectives of the ranks of one process on memory of devices, by one kernel per rank
+// DeviceBoard: small collectives of the ranks of a host on memory of devices, by one kernel per rank
 // (kernels/cuda/board.h). Neither the host nor a queue of work stands between a call and its result.
 //
 // A call is launched in one of two ways. On the caller's stream, when it is made: the kernel takes its place among the
@@ -8,7 +8,8 @@
 // that differs from that of the call before waits for the end of that call.
 //
 // A kernel waits for those of the other ranks, as NCCL's do. While it waits it occupies a few multiprocessors. The
-// board is small enough that the kernels of all ranks of a device run at the same time.
+// board is small enough that the kernels of all ranks of a device run at the same time. Ranks of different processes
+// have different devices, unless the user says otherwise (comm/setup/board_setup.h).
 //
 // Owned by the engine (DevicePlace). next_sequence() under the communicator's call order; is_next() and launch_on() by
 // the thread whose call it is, before any later call is made; everything else under the progress lock. Nothing
@@ -83,7 +84,9 @@ class DeviceBoard : public Polled {
   void describe_copies(const ExpressCall& call, kernels::CudaBoardCall& work) const;
   Status launch(const OuterPlace& place, ExpressCall& call);
   bool has_ended(uint64_t sequence) const;
-  Status stop_later_kernels();
+  // Whether it was done in time. Errors: the driver's.
+  Result<bool> stop_later_kernels();
+  void leave();
   void find_dissenter(ExpressCall& call) const;
   Status ask_device();
   bool has_room() const;

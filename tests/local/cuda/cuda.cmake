@@ -11,6 +11,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
   target_include_directories(fake_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(fake_cuda PRIVATE trestle_kernels trestle_kernels_cuda Threads::Threads)
   trestle_test(NAME api_cuda_test LABEL local LIBS trestle_api_calls trestle_device fake_cuda SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_board_processes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_board_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_gradients_test.cpp

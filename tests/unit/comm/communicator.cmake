@@ -5,6 +5,7 @@ trestle_test(NAME communicator_test LABEL unit LIBS trestle_comm SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/communicator_unmade_test.cpp)
 if(TRESTLE_WITH_CUDA)
   trestle_test(NAME peer_reach_test LABEL unit LIBS trestle_comm SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/board_store_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/outbox_memory_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_reach_test.cpp)
   target_include_directories(peer_reach_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

@@ -1,10 +1,12 @@
 // The kernels of the board of devices, over the code that devices run (kernels/cuda/board_body.h). They wait for those
 // of other ranks, so they run beside the streams, on threads of their own, and their stream waits for their end.
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <deque>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "kernels/cuda/board_body.h"
 #include "unit/device/fake_state.h"
@@ -22,10 +24,17 @@ struct SharedBlock {
   uint32_t aborted = 0;
 };
 
+// Lines where a broken device writes other bytes.
+struct BrokenLines {
+  const uint64_t* begin = nullptr;
+  const uint64_t* end = nullptr;
+};
+
 class FakeMachine {
  public:
-  FakeMachine(SharedBlock& shared, uint32_t thread, uint32_t block, uint32_t blocks)
-      : shared_(shared), thread_(thread), block_(block), blocks_(blocks) {}
+  FakeMachine(SharedBlock& shared, const std::vector<BrokenLines>& broken, uint32_t thread, uint32_t block,
+              uint32_t blocks)
+      : shared_(shared), broken_(broken), thread_(thread), block_(block), blocks_(blocks) {}
 
   uint32_t thread() const { return thread_; }
   uint32_t threads() const { return kThreads; }
@@ -37,7 +46,11 @@ class FakeMachine {
     std::this_thread::yield();
     return std::atomic_ref(*const_cast<uint64_t*>(at)).load();
   }
-  void store_line(uint64_t* at, uint64_t line) const { std::atomic_ref(*at).store(line); }
+  void store_line(uint64_t* at, uint64_t line) const {
+    const auto holds = [at](const BrokenLines& lines) { return at >= lines.begin && at < lines.end; };
+    const bool is_broken = std::any_of(broken_.begin(), broken_.end(), holds);
+    std::atomic_ref(*at).store(is_broken ? line ^ 1 : line);
+  }
   uint32_t load_word(const uint32_t* at) const { return std::atomic_ref(*const_cast<uint32_t*>(at)).load(); }
   void store_word(uint32_t* at, uint32_t word) const { std::atomic_ref(*at).store(word); }
   void fence() const {}  // every access is sequentially consistent
@@ -52,6 +65,7 @@ class FakeMachine {
 
  private:
   SharedBlock& shared_;
+  const std::vector<BrokenLines>& broken_;
   const uint32_t thread_;
   const uint32_t block_;
   const uint32_t blocks_;
@@ -96,6 +110,7 @@ struct Launch {
   Body body = nullptr;
   uint32_t blocks = 1;
   std::deque<SharedBlock> shared;  // by block
+  std::vector<BrokenLines> broken;
   std::atomic<uint32_t> running{0};
   bool begun = false;
 };
@@ -107,7 +122,7 @@ void begin(const std::shared_ptr<Launch>& launch) {
   for (uint32_t i = 0; i < launch->blocks * kThreads; ++i) {
     std::thread([launch, i] {
       const uint32_t block = i / kThreads;
-      FakeMachine machine(launch->shared[block], i % kThreads, block, launch->blocks);
+      FakeMachine machine(launch->shared[block], launch->broken, i % kThreads, block, launch->blocks);
       launch->body(machine, launch->call);
       --launch->running;
     }).detach();
@@ -125,7 +140,12 @@ Action board_action(CUcontext context, const Kernel& kernel, const void* paramet
   launch->call = *static_cast<const CudaBoardCall*>(parameters);
   launch->body = body_of(kernel);
   launch->blocks = blocks;
-  for (uint32_t r = 0; r < launch->call.ranks; ++r) is_elsewhere(context, launch->call.lines[r]);
+  const CudaBoardCall& call = launch->call;
+  for (uint32_t r = 0; r < call.ranks; ++r) {
+    const uint64_t* const end = call.lines[r] + kernels::kBoardHalves * call.ranks * call.lines_per_rank;
+    if (is_elsewhere(context, call.lines[r]) && state().peer_writes_broken)
+      launch->broken.push_back({call.lines[r], end});
+  }
   return [launch] {
     if (!launch->begun) begin(launch);
     return launch->running == 0;

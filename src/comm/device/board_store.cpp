@@ -1,0 +1,123 @@
+#include "comm/device/board_store.h"
+
+#include <new>
+#include <utility>
+
+#include "control_mesh/byte_text.h"
+#include "memory/mem_alloc.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr size_t kMostAddressBytes = 1024;
+
+struct OpenedBoard {
+  std::unique_ptr<OpenedMemory> memory;
+  Segment pages;
+};
+
+}  // namespace
+
+std::string encode(const BoardAddress& address) {
+  return ByteWriter().text(encode(address.memory)).text(encode(address.page)).take();
+}
+
+Result<BoardAddress> decode_board_address(const std::string& text) {
+  ByteReader reader(text);
+  const std::string memory(reader.text(kMostAddressBytes));
+  const std::string page(reader.text(kMostAddressBytes));
+  if (!reader.at_end()) return Error{Code::kRemoteError, "it sent no address of a board"};
+  return BoardAddress{TRY(decode_memory_address(memory)), TRY(decode_memory_address(page))};
+}
+
+BoardPage& BoardStore::Page::board() const {
+  return *std::launder(reinterpret_cast<BoardPage*>(segment->data() + number * sizeof(BoardPage)));
+}
+
+bool BoardStore::is_left(const Kept& kept) {
+  for (uint32_t r = 0; r < kernels::kMostBoardRanks; ++r) {
+    const bool is_other = (kept.others >> r & 1) != 0;
+    if (is_other && kept.page.board().left[r].load(std::memory_order_acquire) == 0) return false;
+  }
+  return true;
+}
+
+BoardStore::Kept* BoardStore::take_free(uint64_t bytes) {
+  const MutexLock lock(mutex_);
+  for (Kept& kept : kept_) {
+    if (kept.lent || kept.bytes < bytes || !is_left(kept)) continue;
+    kept.lent = true;
+    return &kept;
+  }
+  return nullptr;
+}
+
+// Threads that come at the same time may each make a segment.
+Result<BoardStore::Page> BoardStore::take_page() {
+  const auto take = [&]() TRESTLE_REQUIRES(mutex_) -> Page {
+    Pages& pages = pages_.back();
+    const size_t number = pages.used++;
+    new (pages.segment.data() + number * sizeof(BoardPage)) BoardPage();
+    return {&pages.segment, number};
+  };
+  {
+    const MutexLock lock(mutex_);
+    if (!pages_.empty() && pages_.back().used < kPages) return take();
+  }
+  Segment segment = TRY(Segment::create("trestle-board", kPages * sizeof(BoardPage), false));
+  TRY(device_.pin(segment.data(), segment.bytes()));
+  const MutexLock lock(mutex_);
+  pages_.push_back({std::move(segment), 0});
+  return take();
+}
+
+Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes) {
+  std::list<Kept> made(1);
+  Kept& kept = made.front();
+  kept.page = TRY(take_page());
+  kept.shared = TRY(allocate_shared(device_, bytes));
+  kept.bytes = bytes;
+  kept.lent = true;
+  const MutexLock lock(mutex_);
+  kept_.splice(kept_.end(), made);
+  return &kept;
+}
+
+BoardAddress BoardStore::address_of(const Kept& kept) {
+  const Segment& segment = *kept.page.segment;
+  return {{kept.shared.ticket, mem_new_id(), kept.bytes, 0},
+          {ticket_of(segment), mem_new_id(), kPages * sizeof(BoardPage), kept.page.number * sizeof(BoardPage)}};
+}
+
+void BoardStore::take_back(Kept& kept) {
+  const MutexLock lock(mutex_);
+  kept.lent = false;
+}
+
+// Kernels of other ranks may write as soon as these know of the memory, so it is cleared before. Memory that cannot be
+// cleared is not lent again: its device fails.
+Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others) {
+  const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
+  Kept* kept = take_free(bytes);
+  if (kept == nullptr) kept = TRY(make(bytes));
+  kept->others = others;
+  BoardPage* const page = new (&kept->page.board()) BoardPage();
+  TRY(clear_board(device_, kept->shared.memory, bytes));
+  std::shared_ptr<const void> held(kept, [this](Kept* one) { take_back(*one); });
+  return Lent{std::make_shared<BoardMemory>(kept->shared.memory, *page, std::move(held)), address_of(*kept)};
+}
+
+Result<std::shared_ptr<BoardMemory>> open_board(Device& device, const BoardAddress& address) {
+  const MemoryAddress& at = address.page;
+  if (at.bytes < sizeof(BoardPage) || at.probe > at.bytes - sizeof(BoardPage) || at.probe % alignof(BoardPage) != 0)
+    return Error{Code::kRemoteError, "its page is shorter than it says"};
+  auto opened = std::make_shared<OpenedBoard>();
+  opened->pages = TRY(open_segment(at.ticket, at.bytes));
+  opened->memory = TRY(OpenedMemory::open(device, SharedPlace::kDevice, address.memory));
+  auto* const page = std::launder(reinterpret_cast<BoardPage*>(opened->pages.data() + at.probe));
+  std::byte* const memory = opened->memory->region().base;
+  return std::make_shared<BoardMemory>(memory, *page, std::move(opened));
+}
+
+}  // namespace trestle

@@ -1,0 +1,264 @@
+// Small collectives on memory of devices among ranks in processes of their own: one kernel per rank, where the devices
+// differ; where they go another way; and what wrong calls and failures come to.
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "local/cuda/process_rank.h"
+
+namespace fake_gpu {
+namespace {
+
+constexpr size_t kFew = 1200;
+constexpr const char* kMade = "on memory of devices are one kernel of each rank";
+
+bool last_was_of_board() {
+  return driver().launched().find("board_") != std::string::npos;
+}
+
+struct Case {
+  std::vector<int> devices;
+  bool over_board = true;
+  ranks::Env env{};
+  std::function<void(int rank)> before{};
+  std::string says{};  // rank 0's log
+};
+
+// Every collective, alone and twice in a row, and communicators one after the other.
+void run_processes(const Case& what) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = static_cast<int>(what.devices.size());
+  job.env = [&](int) {
+    ranks::Env env = what.env;
+    env["TRESTLE_DEBUG"] = "INFO";
+    return env;
+  };
+  job.body = [&](Process& process) {
+    if (what.before) what.before(process.rank);
+    ProcessRank rank(process, what.devices[static_cast<size_t>(process.rank)], kFew);
+    rank.join(ranks::config_of({}));
+    rank.run_all();
+    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
+    EXPECT_EQ(last_was_of_board(), what.over_board);
+    rank.end();
+    EXPECT_EQ(driver().objects().opened, 0);
+    EXPECT_EQ(driver().misuse(), "");
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, what.says)) << outcomes[0].output;
+  EXPECT_EQ(ranks::contains(outcomes[0].output, kMade), what.over_board) << outcomes[0].output;
+}
+
+TEST(CudaBoardProcesses, WithDevicesOfTheirOwnRunOneKernelEach) {
+  run_processes({.devices = {0, 1}});
+}
+
+// A kernel that waits must not keep another process from a device. The user may want it all the same.
+TEST(CudaBoardProcesses, OfOneDeviceSendMessagesUnlessTheUserSaysOtherwise) {
+  run_processes({.devices = {0, 0}, .over_board = false});
+  run_processes({.devices = {0, 1, 1}, .over_board = false});
+  const ranks::Env on{{"TRESTLE_DEVICE_EXPRESS_PROCESSES", "on"}};
+  run_processes({.devices = {0, 0}, .env = on});
+  run_processes({.devices = {0, 1, 0, 1, 1}, .env = on});
+}
+
+TEST(CudaBoardProcesses, SendMessagesWhereTheUserSaysSo) {
+  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_PROCESSES", "off"}}});
+  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_BYTES", "0"}}});
+  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_PEER_ACCESS", "0"}}});
+  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_TRANSPORT", "tcp"}}});
+}
+
+// A path that is good for reading may be bad for writing. The call that proves the board finds out.
+TEST(CudaBoardProcesses, WhoseDevicesWriteOtherBytesSendMessages) {
+  for (const int broken : {0, 1}) {
+    run_processes({.devices = {0, 1},
+                   .over_board = false,
+                   .before = [broken](int rank) { driver().break_peer_writes(rank == broken); },
+                   .says = broken == 1 ? "go as messages: a device has received other bytes than that of rank 1" : ""});
+  }
+}
+
+TEST(CudaBoardProcesses, WhoseMemoryIsNotReachedSendMessages) {
+  run_processes({.devices = {0, 1}, .over_board = false, .before = [](int) { driver().set_peer_access(false); }});
+  run_processes({.devices = {0, 1},
+                 .over_board = false,
+                 .before =
+                     [](int rank) {
+                       if (rank == 0) driver().allocate_from_pools(true);
+                     },
+                 .says = "small collectives on memory of devices go as messages"});
+}
+
+// Ranks of a process share its device, and its kernels run at the same time.
+TEST(CudaBoardProcesses, WithSeveralRanksEachShareTheDeviceOfTheirProcess) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.env = [](int) { return ranks::Env{{"TRESTLE_DEBUG", "INFO"}}; };
+  job.body = [](Process& process) {
+    Gpu gpu;
+    if (process.rank == 0) {
+      ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
+      process.board.id_written = 1;
+    }
+    ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([&, t] { sum_on(gpu, process.rank, 2 * process.rank + t, 4, process.board.id, kFew); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(last_was_of_board());
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// The memory of one communicator serves the next one, once all have left it.
+TEST(CudaBoardProcesses, UseTheirMemoryAgain) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.body = [](Process& process) {
+    int after_first = 0;
+    for (int round = 0; round < 4; ++round) {
+      ProcessRank rank(process, process.rank, kFew);
+      rank.join(ranks::config_of({}));
+      ranks::meet(process.board, 2);
+      process.board.id_written = 0;
+      ranks::meet(process.board, 2);
+      rank.run_all();
+      rank.end();
+      ranks::meet(process.board, 2);
+      EXPECT_EQ(driver().objects().opened, 0);
+      if (round == 0) after_first = driver().objects().memory;
+      EXPECT_EQ(driver().objects().memory, after_first + 2 * round) << "but for the buffers of this test";
+    }
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// ---- wrong calls, failures
+
+// Runs the calls of two ranks on devices of their own. after: what each does when the communicator is made.
+std::vector<ranks::Outcome> run_two(int64_t timeout_ms, const std::function<void(ProcessRank&, Process&)>& after) {
+  ranks::Job job;
+  job.ranks = 2;
+  job.body = [&](Process& process) {
+    ProcessRank rank(process, process.rank, kFew);
+    rank.join(ranks::config_of({.timeout_ms = timeout_ms}));
+    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+    ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
+    ASSERT_TRUE(last_was_of_board());
+    ranks::meet(process.board, 2);
+    after(rank, process);
+    EXPECT_TRUE(succeeded(trestleCommAbort(rank.comm())));
+    // Its kernel was let go.
+    EXPECT_TRUE(succeeded(trestleStreamDestroy(rank.stream())));
+    rank.await_idle();
+  };
+  return ranks::run(job);
+}
+
+TEST(CudaBoardProcesses, CallsThatDifferAreNamed) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  const auto outcomes = run_two(60'000, [](ProcessRank& rank, Process& process) {
+    const size_t count = kFew - static_cast<size_t>(process.rank);
+    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), count, rank.comm(), rank.stream())));
+    EXPECT_NE(trestleStreamSynchronize(rank.stream()), trestleSuccess);
+    const std::string said = trestleGetLastError(rank.comm());
+    EXPECT_TRUE(ranks::contains(said, "as allreduce of float, sum")) << said;
+    ranks::meet(process.board, 2);
+  });
+  ranks::expect_ended_well(outcomes);
+}
+
+TEST(CudaBoardProcesses, ARankThatDoesNotCallIsNamed) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  const auto outcomes = run_two(300, [](ProcessRank& rank, Process& process) {
+    if (process.rank == 0) {
+      ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+      EXPECT_EQ(trestleStreamSynchronize(rank.stream()), trestleTimeout);
+      const std::string said = trestleGetLastError(rank.comm());
+      EXPECT_TRUE(ranks::contains(said, "rank 1")) << said;
+    }
+    ranks::meet(process.board, 2);
+  });
+  ranks::expect_ended_well(outcomes);
+}
+
+TEST(CudaBoardProcesses, ARankThatDiesIsNamed) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  const auto outcomes = run_two(60'000, [](ProcessRank& rank, Process& process) {
+    if (process.rank == 1) ::raise(SIGKILL);
+    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+    EXPECT_EQ(trestleStreamSynchronize(rank.stream()), trestleRemoteError);
+    const std::string said = trestleGetLastError(rank.comm());
+    EXPECT_TRUE(ranks::contains(said, "rank 1")) << said;
+  });
+  ranks::expect_ended_well(outcomes, {1});
+}
+
+TEST(CudaBoardProcesses, AnAbortEndsTheOthersCalls) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  const auto outcomes = run_two(60'000, [](ProcessRank& rank, Process& process) {
+    std::atomic<int64_t>& has_called = process.board.word[0];
+    if (process.rank == 1) return ranks::wait_until([&] { return has_called.load() != 0; });
+    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+    has_called = 1;
+    EXPECT_NE(trestleStreamSynchronize(rank.stream()), trestleSuccess);
+  });
+  ranks::expect_ended_well(outcomes);
+}
+
+// A rank that leaves in order is told of, if another one still waits for it.
+TEST(CudaBoardProcesses, ARankThatLeftIsNamed) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.body = [](Process& process) {
+    ProcessRank rank(process, process.rank, kFew);
+    rank.join(ranks::config_of({}));
+    if (process.rank == 0) {
+      ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+      EXPECT_EQ(trestleStreamSynchronize(rank.stream()), trestleRemoteError);
+      const std::string said = trestleGetLastError(rank.comm());
+      EXPECT_TRUE(ranks::contains(said, "rank 1")) << said;
+    }
+    EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
+    EXPECT_TRUE(succeeded(trestleStreamDestroy(rank.stream())));
+    rank.await_idle();
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
+// Each allocation in turn finds no memory, on one rank: the communicator is made without a board, or not at all.
+TEST(CudaBoardProcesses, WithoutMemorySendMessagesOrSaySo) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  for (int nth = 0; nth < 8; ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    ranks::Job job;
+    job.ranks = 2;
+    job.body = [nth](Process& process) {
+      ProcessRank rank(process, process.rank, kFew);
+      if (process.rank == 1) driver().refuse_memory(nth);
+      const trestleResult_t joined = rank.try_join(ranks::config_of({}));
+      driver().refuse_memory(-1);
+      process.result = joined == trestleSuccess ? "made" : "refused";
+      if (joined != trestleSuccess) return;
+      rank.run_all();
+      process.result += last_was_of_board() ? " with a board" : "";
+      rank.end();
+    };
+    const auto outcomes = ranks::run(job);
+    ranks::expect_ended_well(outcomes);
+    EXPECT_EQ(outcomes[0].result, outcomes[1].result);
+  }
+}
+
+}  // namespace
+}  // namespace fake_gpu
