@@ -20,14 +20,14 @@ if(TARGET trestle AND SODIUM_FOUND)
   trestle_test(NAME api_config_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/config_effects_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/config_file_test.cpp)
-  trestle_test(NAME api_failure_test LABEL local LIBS trestle_api_calls TIMEOUT 1800 SOURCES
+  trestle_test(NAME api_failure_test LABEL local LIBS trestle_api_calls TIMEOUT 1800 SHARDS 3 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/deadline_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/disagreement_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/event_failure_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/kill_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sizes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/user_function_test.cpp)
-  trestle_test(NAME api_blame_test LABEL local LIBS trestle_api_calls trestle_api_sockets TIMEOUT 3600 SOURCES
+  trestle_test(NAME api_blame_test LABEL local LIBS trestle_api_calls trestle_api_sockets TIMEOUT 3600 SHARDS 3 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/ending.cpp
     ${CMAKE_CURRENT_LIST_DIR}/blame_join_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/blame_streams_test.cpp
