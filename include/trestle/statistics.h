@@ -36,7 +36,8 @@ typedef struct {
   uint64_t bytesReceived;    /* of data, in place or reduced */
   uint64_t bytesMapped;      /* of those sent: the other process read them in place, in memory of MemAlloc or
                                 CommRegister (more than a few KiB at a time), or its device read them in memory of this
-                                rank's device. Others were copied once more, or never left the process */
+                                rank's device, or where that copied them to in host memory. Others were copied once more,
+                                or never left the process */
   uint64_t messagesSent;     /* a long message travels in segments, each of which counts; a barrier's have no bytes */
   uint64_t messagesReceived;
   uint64_t busyNs;           /* time with at least one phase in flight on it, including waits for other ranks */

@@ -10,6 +10,9 @@
 // and the receiver's device reads the copy. While the outbox is full, messages go as if there were no path. So both
 // ends have their bounce buffers, too.
 //
+// If devices of two processes of a host do not read each other, they may still read an outbox in host memory of the
+// other rank (kHostOutbox). Then a message is copied out of one device and into the other, and no processor copies it.
+//
 // A path is always one of both directions, so both ends of a message know of it. A value; any thread may read it.
 #pragma once
 
@@ -26,7 +29,13 @@ enum class PeerPath : uint8_t {
   kSameDevice,    // both ranks use one device, which reads all of its memory
   kOtherDevice,   // which reads memory that is open to other devices
   kOtherProcess,  // whose device reads this rank's outbox
+  kHostOutbox,    // whose device reads this rank's outbox of host memory
 };
+
+// Whether devices read memory of devices over it.
+constexpr bool joins_devices(PeerPath path) {
+  return path != PeerPath::kNone && path != PeerPath::kHostOutbox;
+}
 
 // Whether every message over it is a view for its receiver.
 constexpr bool gives_views(PeerPath path) {
@@ -59,6 +68,8 @@ class PeerPaths {
   // How many ranks.
   int divided() const { return static_cast<int>(std::count(divided_.begin(), divided_.end(), true)); }
 
+  // A path that was found later.
+  void lead(int32_t rank, PeerPath path) { by_rank_.at(static_cast<size_t>(rank)) = path; }
   PeerPath to(int32_t rank) const {
     return static_cast<size_t>(rank) < by_rank_.size() ? by_rank_[static_cast<size_t>(rank)] : PeerPath::kNone;
   }

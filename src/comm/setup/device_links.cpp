@@ -46,7 +46,7 @@ DeviceLink link_between(int device, PeerPath path, const ToldDevice& mine, const
                         NvlinkPairs& nvlinks) {
   const DeviceSpeeds& speeds = mine.speeds;
   // A rank without a device limits nothing.
-  if (path == PeerPath::kNone) return {DeviceWay::kHost, mine.pci.empty() ? kMostMbps : speeds.pcie_mbps};
+  if (!joins_devices(path)) return {DeviceWay::kHost, mine.pci.empty() ? kMostMbps : speeds.pcie_mbps};
   const bool outbox = path == PeerPath::kOtherProcess;
   if (path == PeerPath::kSameDevice || mine.pci == other.pci)
     return {DeviceWay::kOneDevice, speeds.memory_mbps, outbox};
@@ -94,7 +94,7 @@ void divide_paths(PeerPaths& paths, bool all, int32_t rank, int device, const st
     return (by_nvml && by_nvml->nvlinks > 0) || joined_by_nvlink(device, other.pci);
   };
   for (int32_t peer = 0; peer < static_cast<int32_t>(told.size()); ++peer) {
-    if (peer == rank || paths.to(peer) == PeerPath::kNone) continue;
+    if (peer == rank || !joins_devices(paths.to(peer))) continue;
     if (all || has_nvlinks(read_device(told[static_cast<size_t>(peer)]))) paths.divide(peer);
   }
 }

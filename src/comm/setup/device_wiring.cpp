@@ -34,8 +34,8 @@ Status DeviceWiring::introduce(const CommunicatorSettings& settings, RankInfo& m
 }
 
 Status DeviceWiring::offer(RankInfo& mine, const RankRoutes& routes) {
-  if (!has_peer_paths()) return {};
   routes_ = &routes;
+  if (!has_peer_paths()) return {};
   offer_outbox(mine);
   return bring_board(mine);
 }
@@ -75,8 +75,14 @@ int DeviceWiring::device_in_process(const RankInfo& info) const {
 
 // Whether this rank and another one have devices in different processes of a host, and a transport that has paths.
 bool DeviceWiring::may_have_path(int32_t peer) const {
-  const RankInfo& other = wiring_.infos[static_cast<size_t>(peer)];
-  return other.addresses.contains(kDeviceAddress) && at_.apart(rank_, peer) == Reach::kHost &&
+  return has_peer_paths() && wiring_.infos[static_cast<size_t>(peer)].addresses.contains(kDeviceAddress) &&
+         may_have_host_path(peer);
+}
+
+// The same, for outboxes in host memory: devices that may not read each other still read that.
+bool DeviceWiring::may_have_host_path(int32_t peer) const {
+  return device_ >= 0 && wiring_.infos[static_cast<size_t>(peer)].addresses.contains(kGpuAddress) &&
+         at_.apart(rank_, peer) == Reach::kHost &&
          wiring_.transports[routes_->carrier_of[static_cast<size_t>(peer)]]->has_device_paths();
 }
 
@@ -84,7 +90,7 @@ bool DeviceWiring::may_have_path(int32_t peer) const {
 
 // Both ends of a path find it: each says the number of its device, which the other one of the process knows too.
 Status DeviceWiring::find_peers() {
-  if (!has_peer_paths()) return {};
+  if (device_ < 0) return {};
   std::vector<int> devices;
   devices.reserve(wiring_.infos.size());
   for (const RankInfo& info : wiring_.infos) devices.push_back(has_views_of(info) ? device_in_process(info) : -1);
@@ -142,7 +148,7 @@ Status DeviceWiring::agree_on_links() {
   return share_with_host(told);
 }
 
-// Which paths share their messages with host memory. Between processes both ends need outboxes there.
+// Which paths share their messages with host memory, and which messages go through outboxes there as a whole.
 Status DeviceWiring::share_with_host(const std::vector<std::string>& told) {
   const std::string& host_path = settings_.config.host_path;
   PeerPaths& paths = wiring_.peer_paths;
@@ -150,7 +156,9 @@ Status DeviceWiring::share_with_host(const std::vector<std::string>& told) {
     divide_paths(paths, host_path == "on", rank_, device_, told, NvlinkPairs::process());
   TRY(open_host_outboxes());
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
-    if (paths.to(r) == PeerPath::kOtherProcess && !(host_paths_ && host_paths_->leads_to(r))) paths.divide(r, false);
+    const bool leads = host_paths_ && host_paths_->leads_to(r);
+    if (paths.to(r) == PeerPath::kOtherProcess && !leads) paths.divide(r, false);
+    if (paths.to(r) == PeerPath::kNone && leads) paths.lead(r, PeerPath::kHostOutbox);
   }
   if (paths.divided() == 0) return {};
   place_.shares = std::make_unique<HostShares>(paths, bootstrap_.nranks(), monotonic_clock().now_ns());
@@ -159,10 +167,15 @@ Status DeviceWiring::share_with_host(const std::vector<std::string>& told) {
   return {};
 }
 
+// Between processes both ends need outboxes in host memory.
 Status DeviceWiring::open_host_outboxes() {
+  const PeerPaths& paths = wiring_.peer_paths;
+  const bool maps_memory = settings_.config.map_shared_memory;
   std::vector<int32_t> peers;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
-    if (wiring_.peer_paths.to(r) == PeerPath::kOtherProcess && wiring_.peer_paths.divides(r)) peers.push_back(r);
+    const bool is_divided = paths.to(r) == PeerPath::kOtherProcess && paths.divides(r);
+    const bool is_whole = paths.to(r) == PeerPath::kNone && maps_memory && may_have_host_path(r);
+    if (is_divided || is_whole) peers.push_back(r);
   }
   std::string offer;
   if (!peers.empty()) {

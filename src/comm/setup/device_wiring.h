@@ -50,6 +50,7 @@ class DeviceWiring {
   bool has_views_of(const RankInfo& info) const;
   int device_in_process(const RankInfo& info) const;
   bool may_have_path(int32_t peer) const;
+  bool may_have_host_path(int32_t peer) const;
   std::vector<std::string> told(const char* name) const;
 
   void offer_outbox(RankInfo& mine);

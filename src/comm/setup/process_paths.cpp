@@ -79,7 +79,7 @@ Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offe
 void ProcessPaths::open(int32_t peer, const std::string& offered, const std::string& name) {
   if (offered.empty() || std::ranges::find(peers_, peer) == peers_.end()) return;
   constexpr const char* kText = "rank %d: device %d does not read %s of %s where it lies: %s; messages between them %s";
-  const char* const then = place_ == SharedPlace::kDevice ? "go through host memory" : "are not divided";
+  const char* const then = place_ == SharedPlace::kDevice ? "go through host memory" : "do without it";
   const Result<std::string> untrue = try_open(peer, offered);
   if (!untrue.ok()) {
     LOG(kInfo, kInit, kText, rank_, device_, memory_of(place_), name.c_str(), untrue.error().message.c_str(), then);

@@ -122,12 +122,24 @@ bool PhaseRun::find_places(uint32_t step, Router router) {
   return true;
 }
 
-// In the outbox, and for the part through the host in that of host memory. Without room there the message is whole.
 // False: the step has no path to another process, or there is no room.
 bool PhaseRun::find_room(uint32_t step, Router router) {
+  const PeerPath path = phase_.paths[static_cast<size_t>(plan_.steps[step].peer)];
+  if (path == PeerPath::kOtherProcess) return find_room_on_device(step, router);
+  if (path != PeerPath::kHostOutbox) return false;
   StepRun& run = steps_[step];
-  const auto peer = static_cast<size_t>(plan_.steps[step].peer);
-  if (router.outbox == nullptr || phase_.paths[peer] != PeerPath::kOtherProcess) return false;
+  Slot& segment = slot(run, run.submitted);
+  const uint64_t bytes = segment_size(step, run.submitted);
+  segment.host_room = router.host_outbox->take(bytes);
+  if (segment.host_room == nullptr) return false;
+  ++run.rooms;
+  work_slot(run, run.submitted).write.push_back({segment.host_room, bytes, &router.host_outbox->region()});
+  return true;
+}
+
+// In the outbox, and for the part through the host in that of host memory. Without room there the message is whole.
+bool PhaseRun::find_room_on_device(uint32_t step, Router router) {
+  StepRun& run = steps_[step];
   Slot& segment = slot(run, run.submitted);
   std::vector<Piece>& write = work_slot(run, run.submitted).write;
   if (segment.through_host != 0) segment.host_room = router.host_outbox->take(segment.through_host);
@@ -135,7 +147,7 @@ bool PhaseRun::find_room(uint32_t step, Router router) {
   const uint64_t rest = segment_size(step, run.submitted) - segment.through_host;
   segment.room = router.outbox->take(rest);
   if (segment.room == nullptr) {
-    give_rooms_back(step, segment, router);
+    if (const std::byte* const taken = std::exchange(segment.host_room, nullptr)) router.host_outbox->give_back(taken);
     return false;
   }
   ++run.rooms;
@@ -147,11 +159,11 @@ bool PhaseRun::find_room(uint32_t step, Router router) {
 
 // The peer has read what lies there.
 void PhaseRun::give_rooms_back(uint32_t step, Slot& segment, Router router) {
-  if (const std::byte* const room = std::exchange(segment.host_room, nullptr)) router.host_outbox->give_back(room);
-  if (const std::byte* const room = std::exchange(segment.room, nullptr)) {
-    router.outbox->give_back(room);
-    --steps_[step].rooms;
-  }
+  const std::byte* const room = std::exchange(segment.room, nullptr);
+  const std::byte* const host_room = std::exchange(segment.host_room, nullptr);
+  if (room != nullptr) router.outbox->give_back(room);
+  if (host_room != nullptr) router.host_outbox->give_back(host_room);
+  if (room != nullptr || host_room != nullptr) --steps_[step].rooms;
 }
 
 // To the places that were found for it.

@@ -10,7 +10,7 @@
 // after it came, and a Reduce reads what came where it lies. The run asks for no view then, because the device may be
 // unable to read what a transport hands out. Over a peer path (memory/peer_paths.h) it is able to: a Recv and a Reduce
 // ask for a view, which the device reads, and a Send gives the transport the device's memory. Over a path to another
-// process a Send copies to the outbox, if there is room, else to its bounce buffer. A Recv and a Reduce offer a bounce
+// process a Send copies to an outbox, if there is room, else to its bounce buffer. A Recv and a Reduce offer a bounce
 // buffer, and read what they get instead of it. The end of a message over a path may go through a bounce buffer at the
 // same time (engine/work/host_shares.h).
 #pragma once
@@ -103,7 +103,7 @@ class PhaseRun {
     uint32_t bounced = 0;  // of these, those that have a bounce
     SendRequest send;
     std::byte* room = nullptr;          // in the outbox, which the message is read in
-    std::byte* host_room = nullptr;     // in the outbox of host memory, for the part through the host
+    std::byte* host_room = nullptr;     // in the outbox of host memory, for all of it or the part through the host
     uint64_t through_host = 0;          // of a Send's bytes, those at the end that the host carries beside a path
     HostShares::Sent divided;           // of a Send to a peer that HostShares::divides()
     int64_t ready_ns = 0;               // when the rest of it could have gone
@@ -128,7 +128,7 @@ class PhaseRun {
     uint64_t finished = 0;
     uint64_t submitted_bytes = 0;
     uint64_t done_bytes = 0;
-    uint32_t rooms = 0;  // of the segments submitted and not finished, those in the outbox
+    uint32_t rooms = 0;  // of the segments submitted and not finished, those in an outbox
     uint32_t first_slot = 0;
     uint32_t slots = 0;
     uint32_t first_work = 0;
@@ -207,6 +207,7 @@ class PhaseRun {
   uint64_t bytes_through_host(uint32_t step, Router router);
   bool find_places(uint32_t step, Router router);
   bool find_room(uint32_t step, Router router);
+  bool find_room_on_device(uint32_t step, Router router);
   void give_rooms_back(uint32_t step, Slot& segment, Router router);
   static bool is_view(const RecvRequest& request) { return request.pieces.empty() || !request.view.empty(); }
   static std::span<const ConstPiece> received(const RecvRequest& request, std::vector<ConstPiece>& list);

@@ -235,7 +235,7 @@ void Sender::wait_for_reader(SendRequest& request) {
 }
 
 Result<bool> Sender::share(uint64_t id) {
-  if (id == outbox_) return true;
+  if (id == outbox_ || id == host_outbox_) return true;
   if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
   const bool registered = options_.registrations != nullptr && options_.registrations->alive(id);
   const MemShare memory = TRY(registered ? options_.registrations->share(id) : mem_share(id));

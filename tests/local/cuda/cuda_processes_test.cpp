@@ -15,7 +15,7 @@ namespace {
 // What the processes of a case do differently.
 struct Case {
   std::vector<int> devices;
-  bool in_place = true;  // messages go from device to device
+  bool in_place = true;  // the receiver's device reads messages where they lie: in an outbox
   bool divided = false;  // parts of them through host memory
   size_t count = kCount;
   std::function<void(int rank)> before{};
@@ -60,9 +60,61 @@ TEST(CudaProcesses, OfSeveralDevicesReadEachOthersMemory) {
 
 TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
   run_processes({.devices = {0, 1},
-                 .in_place = false,
                  .before = [](int) { driver().set_peer_access(false); },
                  .says = "messages between them go through host memory"});
+  run_processes({.devices = {0, 1, 0, 1},
+                 .before = [](int) { driver().set_peer_access(false); },
+                 .says = "read each other's host memory where it lies"});
+}
+
+// Then no processor copies data, unless the user does not want memory of other processes to be mapped.
+TEST(CudaProcesses, CopyThroughHostMemoryWhereItMayNotBeMapped) {
+  const auto off = [](int) { return ranks::Env{{"TRESTLE_SHM_MAP", "0"}}; };
+  run_processes(
+      {.devices = {0, 1}, .in_place = false, .before = [](int) { driver().set_peer_access(false); }, .env = off});
+}
+
+// More is under way than the outboxes hold. Messages without room take the old way, and no call waits for another one.
+TEST(CudaProcesses, GoOnWhereTheirOutboxesAreFull) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  constexpr size_t kMany = size_t{1} << 20;  // a room of 4 MiB each
+  constexpr int kCalls = 20;
+  for (const bool peer_access : {false, true}) {
+    ranks::Job job;
+    job.ranks = 2;
+    job.body = [peer_access](Process& process) {
+      driver().set_peer_access(peer_access);
+      ProcessRank rank(process, process.rank, kCalls * kMany);
+      rank.join(ranks::config_of({}));
+      std::vector<trestleStream_t> streams;
+      for (size_t i = 0; i < kCalls * kMany; ++i) rank.send()[i] = static_cast<float>(i / kMany);
+      // Rank 1 reads nothing until rank 0 has sent more than its outbox holds.
+      driver().hold_streams(process.rank == 1);
+      for (int i = 0; i < kCalls; ++i) {
+        streams.push_back(wrapped(rank.gpu().make_stream(process.rank)));
+        const size_t at = static_cast<size_t>(i) * kMany;
+        ASSERT_TRUE(succeeded(
+            process.rank == 0 ? trestleSend(rank.send() + at, kMany, trestleFloat32, 1, rank.comm(), streams.back())
+                              : trestleRecv(rank.recv() + at, kMany, trestleFloat32, 0, rank.comm(), streams.back())));
+      }
+      std::atomic<int64_t>& is_full = process.board.word[0];
+      const auto has_no_room = [&] { return rank.sent().first > rank.sent().second; };
+      ranks::wait_until([&] { return process.rank == 1 ? is_full.load() != 0 : has_no_room(); });
+      is_full = 1;
+      driver().hold_streams(false);
+      for (const trestleStream_t stream : streams) {
+        ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+        EXPECT_TRUE(succeeded(trestleStreamDestroy(stream)));
+      }
+      if (process.rank == 0) {
+        EXPECT_GT(rank.sent().second, 0u);
+      } else {
+        EXPECT_TRUE(std::equal(rank.recv(), rank.recv() + kCalls * kMany, rank.send()));
+      }
+      rank.end();
+    };
+    ranks::expect_ended_well(ranks::run(job));
+  }
 }
 
 // Divided messages have four segments and more.
@@ -110,7 +162,7 @@ TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
                  .before = nvlinks,
                  .env = graph,
                  .says = "3600000 Mb/s (devices read each other, through an outbox)"});
-  run_processes({.devices = {0, 0, 0}, .in_place = false, .env = alone, .says = "Mb/s (through host memory)"});
+  run_processes({.devices = {0, 0, 0}, .env = alone, .says = "Mb/s (through host memory)"});
 }
 
 // What rank 0 of four logs of the schedules that it chooses, without their times. paths: between the ranks' devices.
@@ -156,7 +208,6 @@ TEST(CudaProcesses, WhoseDevicesReadOtherBytesUseHostMemory) {
   for (const bool copies : {true, false}) {
     run_processes(
         {.devices = {0, 1},
-         .in_place = false,
          .before = [copies](int rank) { driver().break_peer_access(copies && rank == 0, !copies && rank == 0); },
          .says = std::string(copies ? "a copy" : "a kernel") + " read other bytes than were written"});
   }
@@ -164,7 +215,6 @@ TEST(CudaProcesses, WhoseDevicesReadOtherBytesUseHostMemory) {
 
 TEST(CudaProcesses, WhoseMemoryCannotBeSharedUseHostMemory) {
   run_processes({.devices = {0, 0},
-                 .in_place = false,
                  .before =
                      [](int rank) {
                        if (rank == 0) driver().allocate_from_pools(true);
@@ -174,7 +224,7 @@ TEST(CudaProcesses, WhoseMemoryCannotBeSharedUseHostMemory) {
 
 TEST(CudaProcesses, ThatMayNotUseHostMemory) {
   const auto off = [](int rank) { return rank == 0 ? ranks::Env{{"TRESTLE_PEER_ACCESS", "0"}} : ranks::Env{}; };
-  run_processes({.devices = {0, 0}, .in_place = false, .env = off});
+  run_processes({.devices = {0, 0}, .env = off});
 }
 
 TEST(CudaProcesses, OverOtherTransportsUseHostMemory) {
@@ -185,7 +235,7 @@ TEST(CudaProcesses, OverOtherTransportsUseHostMemory) {
 // Each allocation in turn finds no memory, on one rank: the communicator is made without paths, or not at all.
 TEST(CudaProcesses, WithoutMemoryDoWithoutPathsOrSaySo) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  for (int nth = 0; nth < 8; ++nth) {
+  for (int nth = 0; nth < 12; ++nth) {
     SCOPED_TRACE("allocation " + std::to_string(nth));
     ranks::Job job;
     job.ranks = 2;
