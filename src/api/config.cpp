@@ -28,6 +28,7 @@ constexpr TextField kTexts[] = {
     {&trestleConfig_t::socketIfname, "TRESTLE_SOCKET_IFNAME"},
     {&trestleConfig_t::socketFamily, "TRESTLE_SOCKET_FAMILY"},
     {&trestleConfig_t::hostPath, "TRESTLE_HOST_PATH"},
+    {&trestleConfig_t::deviceExpressProcesses, "TRESTLE_DEVICE_EXPRESS_PROCESSES"},
     {&trestleConfig_t::portRange, "TRESTLE_PORT_RANGE"},
     {&trestleConfig_t::congestion, "TRESTLE_CONGESTION"},
     {&trestleConfig_t::rails, "TRESTLE_RAILS"},

@@ -48,6 +48,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_DEVICE", "device"},
     {"TRESTLE_PEER_ACCESS", "peerAccess"},
     {"TRESTLE_HOST_PATH", "hostPath"},
+    {"TRESTLE_DEVICE_EXPRESS_PROCESSES", "deviceExpressProcesses"},
 });
 
 // "": the variable is the process's, not a communicator's.

@@ -20,15 +20,16 @@ struct OpenedBoard {
 }  // namespace
 
 std::string encode(const BoardAddress& address) {
-  return ByteWriter().text(encode(address.memory)).text(encode(address.page)).take();
+  return ByteWriter().text(encode(address.memory)).text(encode(address.page)).integer(address.lending).take();
 }
 
 Result<BoardAddress> decode_board_address(const std::string& text) {
   ByteReader reader(text);
   const std::string memory(reader.text(kMostAddressBytes));
   const std::string page(reader.text(kMostAddressBytes));
+  const auto lending = reader.integer<uint32_t>();
   if (!reader.at_end()) return Error{Code::kRemoteError, "it sent no address of a board"};
-  return BoardAddress{TRY(decode_memory_address(memory)), TRY(decode_memory_address(page))};
+  return BoardAddress{TRY(decode_memory_address(memory)), TRY(decode_memory_address(page)), lending};
 }
 
 BoardPage& BoardStore::Page::board() const {
@@ -38,7 +39,7 @@ BoardPage& BoardStore::Page::board() const {
 bool BoardStore::is_left(const Kept& kept) {
   for (uint32_t r = 0; r < kernels::kMostBoardRanks; ++r) {
     const bool is_other = (kept.others >> r & 1) != 0;
-    if (is_other && kept.page.board().left[r].load(std::memory_order_acquire) == 0) return false;
+    if (is_other && kept.page.board().left[r].load(std::memory_order_acquire) != kept.lending) return false;
   }
   return true;
 }
@@ -75,8 +76,13 @@ Result<BoardStore::Page> BoardStore::take_page() {
 Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes) {
   std::list<Kept> made(1);
   Kept& kept = made.front();
-  kept.page = TRY(take_page());
   kept.shared = TRY(allocate_shared(device_, bytes));
+  const Result<Page> page = take_page();
+  if (!page.ok()) {  // nobody knows of the memory
+    TRY(device_.free(kept.shared.memory));
+    return page.error();
+  }
+  kept.page = page.value();
   kept.bytes = bytes;
   kept.lent = true;
   const MutexLock lock(mutex_);
@@ -87,7 +93,8 @@ Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes) {
 BoardAddress BoardStore::address_of(const Kept& kept) {
   const Segment& segment = *kept.page.segment;
   return {{kept.shared.ticket, mem_new_id(), kept.bytes, 0},
-          {ticket_of(segment), mem_new_id(), kPages * sizeof(BoardPage), kept.page.number * sizeof(BoardPage)}};
+          {ticket_of(segment), mem_new_id(), kPages * sizeof(BoardPage), kept.page.number * sizeof(BoardPage)},
+          kept.lending};
 }
 
 void BoardStore::take_back(Kept& kept) {
@@ -95,17 +102,21 @@ void BoardStore::take_back(Kept& kept) {
   kept.lent = false;
 }
 
-// Kernels of other ranks may write as soon as these know of the memory, so it is cleared before. Memory that cannot be
-// cleared is not lent again: its device fails.
+// Kernels of other ranks may write as soon as these know of the memory, so it is cleared before. What ranks said of an
+// earlier lending stays in the page: a rank that is late may still say so.
 Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
   Kept* kept = take_free(bytes);
   if (kept == nullptr) kept = TRY(make(bytes));
-  kept->others = others;
-  BoardPage* const page = new (&kept->page.board()) BoardPage();
-  TRY(clear_board(device_, kept->shared.memory, bytes));
   std::shared_ptr<const void> held(kept, [this](Kept* one) { take_back(*one); });
-  return Lent{std::make_shared<BoardMemory>(kept->shared.memory, *page, std::move(held)), address_of(*kept)};
+  BoardPage& page = kept->page.board();
+  page.control = {};
+  kept->others = 0;
+  TRY(clear_board(device_, kept->shared.memory, bytes));
+  kept->others = others;
+  ++kept->lending;
+  return Lent{std::make_shared<BoardMemory>(kept->shared.memory, page, kept->lending, std::move(held)),
+              address_of(*kept)};
 }
 
 Result<std::shared_ptr<BoardMemory>> open_board(Device& device, const BoardAddress& address) {
@@ -117,7 +128,7 @@ Result<std::shared_ptr<BoardMemory>> open_board(Device& device, const BoardAddre
   opened->memory = TRY(OpenedMemory::open(device, SharedPlace::kDevice, address.memory));
   auto* const page = std::launder(reinterpret_cast<BoardPage*>(opened->pages.data() + at.probe));
   std::byte* const memory = opened->memory->region().base;
-  return std::make_shared<BoardMemory>(memory, *page, std::move(opened));
+  return std::make_shared<BoardMemory>(memory, *page, address.lending, std::move(opened));
 }
 
 }  // namespace trestle

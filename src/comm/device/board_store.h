@@ -19,6 +19,7 @@ namespace trestle {
 struct BoardAddress {
   MemoryAddress memory;  // words and lines
   MemoryAddress page;    // of the segment; `probe`: where in it the page is
+  uint32_t lending = 0;  // how often the memory was lent, with this time
 };
 std::string encode(const BoardAddress& address);
 // kRemoteError: it is no such address.
@@ -27,7 +28,8 @@ Result<BoardAddress> decode_board_address(const std::string& text);
 // BoardStore: such memory of one device. CUDA leaves open what happens to kernels of another process when memory that
 // they write is freed, so it stays to the end of the process, and is lent to one communicator after the other: again
 // only when every rank of another process has said that its kernels write there no more (BoardMemory::leave()). A rank
-// that was killed says nothing; then the memory stays with its communicator.
+// that was killed says nothing, nor does one whose device has not come to a kernel when the communicator fails; then the
+// memory stays with its communicator.
 //
 // Owned by its opened device, which is never destroyed. Any thread.
 class BoardStore {
@@ -57,6 +59,7 @@ class BoardStore {
     uint64_t bytes = 0;
     Page page;
     uint32_t others = 0;
+    uint32_t lending = 0;
     bool lent = false;
   };
   Kept* take_free(uint64_t bytes);

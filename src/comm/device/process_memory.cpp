@@ -47,8 +47,11 @@ Result<MemoryAddress> decode_memory_address(const std::string& text) {
   return address;
 }
 
+// CUDA shares the whole block in which an allocation lies. Allocations of whole blocks have theirs for themselves (CUDA
+// C++ Programming Guide, Interprocess Communication).
 Result<SharedMemory> allocate_shared(Device& device, uint64_t bytes) {
-  std::byte* const memory = TRY(device.allocate(bytes));
+  constexpr uint64_t kBlockBytes = uint64_t{2} << 20;
+  std::byte* const memory = TRY(device.allocate((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes));
   Result<MemoryTicket> ticket = device.share(memory);
   if (ticket.ok()) return SharedMemory{memory, ticket.value()};
   TRY(device.free(memory));

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/hash.h"
@@ -53,14 +54,12 @@ bool is_proof(const BoardPage::Proof& bytes, const std::string& job, int32_t ran
   return std::memcmp(bytes, proof_of(job, rank).data(), sizeof bytes) == 0;
 }
 
-const std::string kUntrue = "a device has received other bytes than that of ";
-constexpr const char* kWhyNot = "rank %d: small collectives on memory of devices go as messages: %s";
-
 void say_why_not(int32_t rank, const std::string& why) {
-  LOG(kInfo, kInit, kWhyNot, rank, why.c_str());
+  LOG(kInfo, kInit, "rank %d: small collectives on memory of devices go as messages: %s", rank, why.c_str());
 }
-void warn_why_not(int32_t rank, const std::string& why) {
-  LOG(kWarn, kInit, kWhyNot, rank, why.c_str());
+
+std::string untrue(const std::string& name) {
+  return "a device has received other bytes than that of " + name + " wrote";
 }
 
 }  // namespace
@@ -73,15 +72,27 @@ BoardSetup::~BoardSetup() {
   }
 }
 
-bool BoardSetup::is_possible() const {
+bool BoardSetup::is_possible(const RankNames& names) const {
   const size_t ranks = ranks_.size();
-  if (ranks < 2 || ranks > kernels::kMostBoardRanks || most_bytes_ == 0) return false;
-  for (const BoardRank& one : ranks_) {
-    if (!one.is_reached) return false;
+  if (ranks < 2 || most_bytes_ == 0) return false;
+  if (ranks > kernels::kMostBoardRanks) {
+    say_why_not(rank_, "the communicator has more than " + std::to_string(kernels::kMostBoardRanks) + " ranks");
+    return false;
+  }
+  for (size_t r = 0; r < ranks; ++r) {
+    const BoardRank& one = ranks_[r];
+    if (!one.is_reached) {
+      say_why_not(rank_, "this device does not reach that of " + names[r]);
+      return false;
+    }
+    // A device whose address is not known may be any.
     const auto shares_device = [&](const BoardRank& other) {
-      return other.process != one.process && !one.pci.empty() && other.pci == one.pci;
+      return other.process != one.process && (one.pci.empty() || other.pci == one.pci);
     };
-    if (!shares_ && std::ranges::any_of(ranks_, shares_device)) return false;
+    if (!shares_ && std::ranges::any_of(ranks_, shares_device)) {
+      say_why_not(rank_, "the device of " + names[r] + " is also that of another process");
+      return false;
+    }
   }
   const auto opened = OpenedDevices::process().open(device_);
   return opened.ok() && opened.value()->links().waits_for_words();
@@ -117,7 +128,7 @@ Result<std::string> BoardSetup::try_to_bring() {
 std::optional<std::string> BoardSetup::bring() {
   Result<std::string> brought = try_to_bring();
   if (brought.ok()) return std::move(brought).value();
-  warn_why_not(rank_, brought.error().message);
+  say_why_not(rank_, brought.error().message);
   return std::nullopt;
 }
 
@@ -136,22 +147,26 @@ Result<std::shared_ptr<BoardMemory>> BoardSetup::open_there(int32_t rank, const 
                                                             bool has_path) const {
   if (!has_path) return Error{Code::kSystemError, "the devices do not read each other's memory"};
   const BoardAddress address = TRY(decode_board_address(brought));
+  if (address.memory.bytes < kernels::board_bytes(most_bytes_, ranks_.size()))
+    return Error{Code::kRemoteError, "its memory is too short"};
   OpenedDevice* const opened = TRY(OpenedDevices::process().open(device_));
   std::shared_ptr<BoardMemory> memory = TRY(open_board(opened->device(), address));
   if (is_proof(memory->page().sent, job_, rank)) return memory;
   return Error{Code::kRemoteError, "its process number means another process here"};
 }
 
-Result<uint32_t> BoardSetup::blocks_of_rank() const {
+// Processes that take turns on the device are counted too: where they do not (CUDA's MPS), their kernels run together.
+Result<BoardSetup::Opened> BoardSetup::blocks_of_rank() const {
   const auto kernels = TRY(TRY(OpenedDevices::process().open(device_))->kernels());
-  const auto ranks_of_device = static_cast<uint32_t>(std::ranges::count(ranks_, device_, &BoardRank::device));
+  const std::string& pci = ranks_[static_cast<size_t>(rank_)].pci;
+  const auto is_here = [&](const BoardRank& one) { return one.device == device_ || (!pci.empty() && one.pci == pci); };
+  const auto ranks_of_device = static_cast<uint32_t>(std::ranges::count_if(ranks_, is_here));
   const uint32_t blocks = std::min(kMostBlocks, kernels->board_capacity() / kCapacityShare / ranks_of_device);
-  if (blocks == 0) say_why_not(rank_, "a device has too many ranks");
-  return blocks;
+  return Opened{blocks, blocks == 0 ? "a device has too many ranks" : ""};
 }
 
-Result<uint32_t> BoardSetup::open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
-                                  const RankNames& names) {
+Result<BoardSetup::Opened> BoardSetup::open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
+                                            const RankNames& names) {
   for (int32_t r = 0; r < static_cast<int32_t>(ranks_.size()); ++r) {
     const auto at = static_cast<size_t>(r);
     if (ranks_[at].device >= 0) {
@@ -159,15 +174,12 @@ Result<uint32_t> BoardSetup::open(const std::vector<std::string>& brought, const
       continue;
     }
     Result<std::shared_ptr<BoardMemory>> opened = open_there(r, brought[at], has_path[at]);
-    if (!opened.ok()) {
-      say_why_not(rank_, "memory of " + names[at] + " cannot be opened: " + opened.error().message);
-      return 0;
-    }
+    if (!opened.ok()) return Opened{0, "memory of " + names[at] + " cannot be opened: " + opened.error().message};
     opened_.push_back(std::move(opened).value());
   }
-  const uint32_t blocks = TRY(blocks_of_rank());
-  others_may_write_ = blocks != 0;
-  return blocks;
+  Opened opened = TRY(blocks_of_rank());
+  others_may_write_ = opened.blocks != 0;
+  return opened;
 }
 
 Status BoardSetup::make(uint32_t blocks, DevicePlace& place) {
@@ -191,29 +203,42 @@ Result<std::string> BoardSetup::try_to_prove(DeviceBoard& board, const RankNames
   call.spec.type = DataType::kUint8;
   call.send = reinterpret_cast<const std::byte*>(page.sent);
   call.recv = reinterpret_cast<std::byte*>(page.received);
-  call.elements = call.bytes = BoardPage::kProofBytes;
+  call.elements = call.bytes = std::min<uint64_t>(BoardPage::kProofBytes, most_bytes_);
   call.sequence = board.next_sequence();
   const auto name = [&](int32_t rank) { return names[static_cast<size_t>(rank)]; };
   const int64_t give_up_ns = monotonic_clock().now_ns() + kProofNs;
   while (!TRY(board.poll(call))) {
-    if (call.dissenter >= 0) return kUntrue + name(call.dissenter) + " wrote";
+    if (call.dissenter >= 0) return untrue(name(call.dissenter));
     if (monotonic_clock().now_ns() > give_up_ns) {
       const int32_t awaited = board.awaited_rank(call);
       return awaited < 0 ? "what was written did not arrive in time" : name(awaited) + " did not come in time";
     }
     ::sched_yield();
   }
-  for (size_t r = 0; r < ranks_.size(); ++r) {
-    if (!is_proof(page.received[r], job_, static_cast<int32_t>(r))) return kUntrue + names[r] + " wrote";
+  for (int32_t r = 0; r < static_cast<int32_t>(ranks_.size()); ++r) {
+    const unsigned char* const received = page.received + static_cast<size_t>(r) * call.bytes;
+    if (std::memcmp(received, proof_of(job_, r).data(), call.bytes) != 0) return untrue(name(r));
   }
   return std::string();
 }
 
-std::string BoardSetup::prove(const DevicePlace& place, const RankNames& names) {
+// The others learn of it in an exchange, which may have to wait for what this rank's kernel keeps from running.
+std::string BoardSetup::prove(DevicePlace& place, const RankNames& names) {
   Result<std::string> untrue = try_to_prove(*place.board, names);
   std::string why = untrue.ok() ? std::move(untrue).value() : untrue.error().message;
-  if (!why.empty()) warn_why_not(rank_, why);
+  if (!why.empty()) drop(place);
   return why;
+}
+
+void BoardSetup::drop(DevicePlace& place) const {
+  if (place.board == nullptr) return;
+  if (place.board->close(monotonic_clock().now_ns() + kProofNs)) {
+    place.board.reset();
+    return;
+  }
+  const auto opened = OpenedDevices::process().open(device_);
+  CHECK(opened.ok(), "a device was opened, and is no more");
+  opened.value()->keep(std::shared_ptr<const DeviceBoard>(std::move(place.board)));
 }
 
 }  // namespace trestle

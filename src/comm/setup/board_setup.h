@@ -1,7 +1,8 @@
-// BoardSetup: makes the board of devices of a communicator (engine/work/device_board.h). In four steps between which
-// the ranks exchange what they have: each brings its memory; each opens the memory of the others, in this process or in
+// BoardSetup: makes the board of devices of a communicator (engine/work/device_board.h). In steps between which the
+// ranks exchange what they have: each brings its memory; each opens the memory of the others, in this process or in
 // other ones; each makes its board; and where ranks are in several processes, a call over the board proves that what a
-// device writes into memory of another process arrives there.
+// device writes into memory of another process arrives there. Whatever fails on the way leaves the board out, on all
+// ranks.
 //
 // Used by one thread of each rank. Slow, as device/device.h says.
 #pragma once
@@ -45,30 +46,37 @@ class BoardSetup {
   ~BoardSetup();
 
   // Whether there may be a board: every rank is reached, and the kernels of a device are of one process. A kernel that
-  // waits for one of another process on its own device may keep it from running.
-  bool is_possible() const;
+  // waits for one of another process on its own device may keep it from running. The log says why not.
+  bool is_possible(const RankNames& names) const;
+  // Whether ranks are in other processes.
+  bool crosses_processes() const { return others() != 0; }
   // What the others need to open this rank's memory. nullopt: the device has none. The log says so.
   std::optional<std::string> bring();
-  // Opens the memory of all ranks. brought: by rank, for none of them nullopt. has_path: by rank, whether a path to a
-  // rank of another process was found. Blocks of a launch with which the kernels of all ranks of this device run at the
-  // same time; 0: not even with one, or memory cannot be opened. The log says so. Error: a rank of this process has
-  // gone; the driver's.
-  Result<uint32_t> open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
-                        const RankNames& names);
+
+  struct Opened {
+    uint32_t blocks = 0;  // of a launch with which the kernels of all ranks of this device run at the same time
+    std::string why_not;  // if there are none
+  };
+  // Opens the memory of all ranks, which have brought it. brought: by rank, what bring() gave. has_path: by rank,
+  // whether a path to a rank of another process was found. Error: a rank of this process has gone; the driver's.
+  Result<Opened> open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
+                      const RankNames& names);
   // A rank has no blocks, so no rank makes the board.
   void give_up() { others_may_write_ = false; }
   // blocks: the fewest of all ranks, not 0. Error: the driver's.
   Status make(uint32_t blocks, DevicePlace& place);
-  bool is_to_be_proved() const { return others() != 0; }
-  // Runs a call on the board that was made. "": it has brought what all ranks sent; else why not.
-  std::string prove(const DevicePlace& place, const RankNames& names);
+  // Runs a call on the board, which every rank has made. "": it has brought what all ranks sent; else why not, and then
+  // nothing of this rank's runs any more.
+  std::string prove(DevicePlace& place, const RankNames& names);
+  // Ends a board that is not to be. If its kernel does not end, it stays to the end of the process.
+  void drop(DevicePlace& place) const;
 
  private:
   uint32_t others() const;
   Result<std::string> try_to_bring();
   Result<std::shared_ptr<BoardMemory>> find_here(int32_t rank) const;
   Result<std::shared_ptr<BoardMemory>> open_there(int32_t rank, const std::string& brought, bool has_path) const;
-  Result<uint32_t> blocks_of_rank() const;
+  Result<Opened> blocks_of_rank() const;
   Result<std::string> try_to_prove(DeviceBoard& board, const RankNames& names);
 
   const int device_;

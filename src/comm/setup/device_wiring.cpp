@@ -212,7 +212,9 @@ Status DeviceWiring::bring_board(RankInfo& mine) {
   if (at_.processes > 1 && config.device_express_processes == "off") return {};
   board_.emplace(device_, rank_, TRY(board_ranks()), to_hex(bootstrap_.job()),
                  static_cast<uint64_t>(config.device_express_bytes), config.device_express_processes == "on");
-  if (!board_->is_possible()) return {};
+  if (!board_->is_possible(wiring_.names)) return {};
+  // Memory that cannot be shared is said once.
+  if (board_->crosses_processes() && !mine.addresses.contains(kOutboxAddress)) return {};
   if (auto brought = board_->bring()) mine.addresses[kBoardAddress] = std::move(*brought);
   return {};
 }
@@ -224,29 +226,55 @@ Status DeviceWiring::make_board() {
   std::vector<bool> has_path;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
     has_path.push_back(wiring_.peer_paths.to(r) == PeerPath::kOtherProcess);
-  const Result<uint32_t> opened = board_->open(told(kBoardAddress), has_path, wiring_.names);
+  const Result<BoardSetup::Opened> opened = board_->open(told(kBoardAddress), has_path, wiring_.names);
   if (!opened.ok()) return bootstrap_.cause_of(opened.error());
-  const auto blocks = TRY(bootstrap_.all_gather(ByteWriter().integer(opened.value()).take(), deadline_ns_));
-  uint32_t fewest = UINT32_MAX;
-  for (const std::string& one : blocks) fewest = std::min(fewest, ByteReader(one).integer<uint32_t>());
-  if (fewest == 0) {
-    board_->give_up();
-    return {};
-  }
-  const Status made = board_->make(fewest, place_);
-  if (!made.ok()) return bootstrap_.cause_of(made.error());
-  if (board_->is_to_be_proved()) TRY(prove_board());
-  if (place_.board == nullptr) return {};
+  const uint32_t blocks = TRY(agree_on_blocks(opened.value()));
+  if (blocks == 0) return {};
+  const Status made = board_->make(blocks, place_);
+  if (!TRY(agree_on_board(made.ok() ? "" : made.error().message, false))) return {};
+  if (board_->crosses_processes() && !TRY(agree_on_board(board_->prove(place_, wiring_.names), true))) return {};
   LOG(kInfo, kInit, "rank %d: collectives of up to %lld bytes on memory of devices are one kernel of each rank", rank_,
       static_cast<long long>(settings_.config.device_express_bytes));
   return {};
 }
 
-// One rank that is not served suffices for all ranks to go without.
-Status DeviceWiring::prove_board() {
-  const std::vector<std::string> why = TRY(bootstrap_.all_gather(board_->prove(place_, wiring_.names), deadline_ns_));
-  if (!std::ranges::all_of(why, &std::string::empty)) place_.board.reset();
-  return {};
+// The fewest of all ranks; 0: there is no board.
+Result<uint32_t> DeviceWiring::agree_on_blocks(const BoardSetup::Opened& opened) {
+  const std::string mine = ByteWriter().integer(opened.blocks).text(opened.why_not).take();
+  std::vector<std::string> why;
+  uint32_t fewest = opened.blocks;
+  for (const std::string& one : TRY(bootstrap_.all_gather(mine, deadline_ns_))) {
+    ByteReader reader(one);
+    fewest = std::min(fewest, reader.integer<uint32_t>());
+    why.emplace_back(reader.text(one.size()));
+  }
+  if (fewest != 0) return fewest;
+  board_->give_up();
+  say_why_not(why, false);
+  return fewest;
+}
+
+// One rank that is not served suffices for all ranks to go without. why: of this rank; "": it is served.
+Result<bool> DeviceWiring::agree_on_board(const std::string& why, bool is_fault) {
+  const std::vector<std::string> said = TRY(bootstrap_.all_gather(why, deadline_ns_));
+  if (std::ranges::all_of(said, &std::string::empty)) return true;
+  board_->drop(place_);
+  say_why_not(said, is_fault);
+  return false;
+}
+
+// The own reason, or else the first one. is_fault: of the machine.
+void DeviceWiring::say_why_not(const std::vector<std::string>& why, bool is_fault) const {
+  constexpr const char* kText = "rank %d: small collectives on memory of devices go as messages: %s";
+  const std::string& own = why[static_cast<size_t>(rank_)];
+  const auto first = std::ranges::find_if(why, [](const std::string& text) { return !text.empty(); });
+  if (first == why.end()) return;
+  const std::string other = wiring_.names[static_cast<size_t>(first - why.begin())] + " found: " + *first;
+  if (is_fault && !own.empty()) {
+    LOG(kWarn, kInit, kText, rank_, own.c_str());
+  } else {
+    LOG(kInfo, kInit, kText, rank_, own.empty() ? other.c_str() : own.c_str());
+  }
 }
 
 }  // namespace trestle

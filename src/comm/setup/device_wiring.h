@@ -63,7 +63,9 @@ class DeviceWiring {
   Result<std::vector<BoardRank>> board_ranks() const;
   Status bring_board(RankInfo& mine);
   Status make_board();
-  Status prove_board();
+  Result<uint32_t> agree_on_blocks(const BoardSetup::Opened& opened);
+  Result<bool> agree_on_board(const std::string& why, bool is_fault);
+  void say_why_not(const std::vector<std::string>& why, bool is_fault) const;
 
   Bootstrap& bootstrap_;
   const CommunicatorSettings& settings_;
@@ -76,7 +78,7 @@ class DeviceWiring {
   const RankRoutes* routes_ = nullptr;
   std::optional<ProcessPaths> process_paths_;  // of a rank that may have some
   std::optional<ProcessPaths> host_paths_;     // of a rank whose messages may be divided
-  std::optional<BoardSetup> board_;            // likewise, one
+  std::optional<BoardSetup> board_;            // of a rank that may have a board
 };
 
 }  // namespace trestle

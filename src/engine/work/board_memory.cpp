@@ -6,12 +6,12 @@ namespace trestle {
 
 namespace {
 
-struct Allocated {
-  explicit Allocated(Device& of) : device(of) {}
-  Allocated(const Allocated&) = delete;
-  Allocated& operator=(const Allocated&) = delete;
+struct OwnedMemory {
+  explicit OwnedMemory(Device& of) : device(of) {}
+  OwnedMemory(const OwnedMemory&) = delete;
+  OwnedMemory& operator=(const OwnedMemory&) = delete;
   // A device that fails here has failed its users already.
-  ~Allocated() {
+  ~OwnedMemory() {
     [[maybe_unused]] Status ended;
     if (memory != nullptr) ended = device.free(memory);
     if (page != nullptr) ended = device.free_pinned(reinterpret_cast<std::byte*>(page));
@@ -27,11 +27,11 @@ struct Allocated {
 // Kernels of other ranks may write as soon as these know of the memory, so it is cleared before.
 Result<std::shared_ptr<BoardMemory>> BoardMemory::create(Device& device, int32_t ranks, uint64_t most_bytes) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
-  auto allocated = std::make_shared<Allocated>(device);
-  allocated->page = new (TRY(device.allocate_pinned(sizeof(BoardPage)))) BoardPage();
-  allocated->memory = TRY(device.allocate(bytes));
-  TRY(clear_board(device, allocated->memory, bytes));
-  return std::make_shared<BoardMemory>(allocated->memory, *allocated->page, allocated);
+  auto owned = std::make_shared<OwnedMemory>(device);
+  owned->page = new (TRY(device.allocate_pinned(sizeof(BoardPage)))) BoardPage();
+  owned->memory = TRY(device.allocate(bytes));
+  TRY(clear_board(device, owned->memory, bytes));
+  return std::make_shared<BoardMemory>(owned->memory, *owned->page, 1, owned);
 }
 
 Status clear_board(Device& device, std::byte* memory, uint64_t bytes) {

@@ -22,10 +22,12 @@ struct BoardPage {
   using Proof = unsigned char[kProofBytes];
 
   kernels::BoardControl control;                              // kernels of the owner write it
-  std::atomic<uint32_t> left[kernels::kMostBoardRanks] = {};  // by rank: 1: its kernels write to the owner no more
+  // By rank: the last lending of this memory (comm/device/board_store.h) in which it has said that its kernels write to
+  // the owner no more.
+  std::atomic<uint32_t> left[kernels::kMostBoardRanks] = {};
   // What the owner sends and receives in the call that proves a board of several processes (comm/setup/board_setup.h).
   alignas(16) Proof sent = {};
-  Proof received[kernels::kMostBoardRanks] = {};
+  alignas(16) unsigned char received[kernels::kMostBoardRanks * kProofBytes] = {};
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free, "other processes write it");
 
@@ -35,8 +37,8 @@ class BoardMemory {
   // The device outlives it. Slow to make and to destroy (device/device.h).
   static Result<std::shared_ptr<BoardMemory>> create(Device& device, int32_t ranks, uint64_t most_bytes);
   // memory: words and lines, cleared, as this process sees them; it and the page live as long as `held`.
-  BoardMemory(std::byte* memory, BoardPage& page, std::shared_ptr<const void> held)
-      : memory_(memory), page_(page), held_(std::move(held)) {}
+  BoardMemory(std::byte* memory, BoardPage& page, uint32_t lending, std::shared_ptr<const void> held)
+      : memory_(memory), page_(page), lending_(lending), held_(std::move(held)) {}
 
   uint64_t* lines() const { return reinterpret_cast<uint64_t*>(memory_ + kernels::kBoardWordBytes); }
   // For the owner.
@@ -44,11 +46,12 @@ class BoardMemory {
   kernels::BoardControl& control() const { return page_.control; }
   BoardPage& page() const { return page_; }
   // No kernel of this rank, which is another one than the owner, writes lines any more.
-  void leave(int32_t rank) const { page_.left[rank].store(1, std::memory_order_release); }
+  void leave(int32_t rank) const { page_.left[rank].store(lending_, std::memory_order_release); }
 
  private:
   std::byte* const memory_;
   BoardPage& page_;
+  const uint32_t lending_;
   const std::shared_ptr<const void> held_;
 };
 

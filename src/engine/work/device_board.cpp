@@ -147,6 +147,7 @@ CudaBoardCall DeviceBoard::describe(const ExpressCall& call) const {
 }
 
 Status DeviceBoard::launch(const OuterPlace& place, ExpressCall& call) {
+  CHECK(call.bytes <= config_.most_bytes, "a call has more bytes than the board has lines for");
   CudaBoardCall work = describe(call);
   work.mark_word = place.mark_word;
   work.mark = place.mark;
@@ -242,7 +243,7 @@ bool DeviceBoard::prepare_sleep() {
 // ---- the end
 
 // The caller lets streams go on afterwards, in which work may be left out that a kernel counts on.
-Result<bool> DeviceBoard::stop_later_kernels() {
+Status DeviceBoard::stop_later_kernels() {
   auto* const words = config_.memory[static_cast<size_t>(config_.rank)]->words();
   TRY(device_.write_word(stop_stream_, &words->stopped, 1));
   const int64_t give_up_ns = monotonic_clock().now_ns() + kStopNs;
@@ -250,11 +251,11 @@ Result<bool> DeviceBoard::stop_later_kernels() {
     if (monotonic_clock().now_ns() > give_up_ns) {
       LOG(kWarn, kColl, "device %d has not stopped the small collectives of a communicator in time",
           device_.info().index);
-      return false;
+      break;
     }
     ::sched_yield();
   }
-  return true;
+  return {};
 }
 
 // Ranks of other processes lend their memory to other boards then.
@@ -268,8 +269,8 @@ bool DeviceBoard::close(int64_t give_up_ns) {
   if (closed_) return true;
   // A kernel stores `begun` and then loads `abort`; this does it the other way round (kernels/cuda/board_body.h).
   shared(control().abort).store(1, std::memory_order_seq_cst);
-  const Result<bool> stopped = streams_ > 1 ? stop_later_kernels() : Result<bool>(false);
-  const bool is_stopped = stopped.ok() && stopped.value();  // a broken device runs nothing
+  // A broken device runs nothing.
+  [[maybe_unused]] const Status stopped = streams_ > 1 ? stop_later_kernels() : Status();
   const uint32_t begun = shared(control().begun).load(std::memory_order_seq_cst);
   while (!is_past(shared(control().ended).load(std::memory_order_acquire), begun)) {
     if (monotonic_clock().now_ns() >= give_up_ns) return false;
@@ -277,9 +278,10 @@ bool DeviceBoard::close(int64_t give_up_ns) {
     ::poll(nullptr, 0, 1);
   }
   const uint64_t launched = launched_.load(std::memory_order_acquire);
-  const bool all_have_ended = has_ended(launched);
-  if (all_have_ended) ended_at_close_ = launched;
-  if (all_have_ended || (is_stopped && has_ended(begun))) leave();
+  if (has_ended(launched)) {
+    ended_at_close_ = launched;
+    leave();
+  }
   // Streams may wait for a kernel that does nothing any more. From here on kernels end in any order.
   constexpr uint32_t kFarAhead = 1u << 30;
   shared(control().chain).store(word_of(launched) + kFarAhead, std::memory_order_release);

@@ -84,8 +84,7 @@ class DeviceBoard : public Polled {
   void describe_copies(const ExpressCall& call, kernels::CudaBoardCall& work) const;
   Status launch(const OuterPlace& place, ExpressCall& call);
   bool has_ended(uint64_t sequence) const;
-  // Whether it was done in time. Errors: the driver's.
-  Result<bool> stop_later_kernels();
+  Status stop_later_kernels();
   void leave();
   void find_dissenter(ExpressCall& call) const;
   Status ask_device();

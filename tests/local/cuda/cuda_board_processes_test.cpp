@@ -1,7 +1,9 @@
 // Small collectives on memory of devices among ranks in processes of their own: one kernel per rank, where the devices
 // differ; where they go another way; and what wrong calls and failures come to.
 #include <atomic>
+#include <barrier>
 #include <csignal>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +25,7 @@ struct Case {
   bool over_board = true;
   ranks::Env env{};
   std::function<void(int rank)> before{};
+  size_t count = kFew;
   std::string says{};  // rank 0's log
 };
 
@@ -38,10 +41,10 @@ void run_processes(const Case& what) {
   };
   job.body = [&](Process& process) {
     if (what.before) what.before(process.rank);
-    ProcessRank rank(process, what.devices[static_cast<size_t>(process.rank)], kFew);
+    ProcessRank rank(process, what.devices[static_cast<size_t>(process.rank)], what.count);
     rank.join(ranks::config_of({}));
     rank.run_all();
-    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
+    ASSERT_TRUE(succeeded(all_reduce(rank.recv(), what.count, rank.comm(), rank.stream())));
     ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
     EXPECT_EQ(last_was_of_board(), what.over_board);
     rank.end();
@@ -58,10 +61,19 @@ TEST(CudaBoardProcesses, WithDevicesOfTheirOwnRunOneKernelEach) {
   run_processes({.devices = {0, 1}});
 }
 
+// The call that proves a board is no longer than others.
+TEST(CudaBoardProcesses, WithFewBytesRunOneKernelEach) {
+  for (const char* const bytes : {"8", "16", "248"}) {
+    const ranks::Env env{{"TRESTLE_DEVICE_EXPRESS_BYTES", bytes}, {"TRESTLE_DEVICE_EXPRESS_PROCESSES", "on"}};
+    run_processes({.devices = {0, 1}, .env = env, .count = 2});
+    run_processes({.devices = {0, 1, 1}, .env = env, .count = 2});
+  }
+}
+
 // A kernel that waits must not keep another process from a device. The user may want it all the same.
 TEST(CudaBoardProcesses, OfOneDeviceSendMessagesUnlessTheUserSaysOtherwise) {
-  run_processes({.devices = {0, 0}, .over_board = false});
-  run_processes({.devices = {0, 1, 1}, .over_board = false});
+  run_processes({.devices = {0, 0}, .over_board = false, .says = "is also that of another process"});
+  run_processes({.devices = {0, 1, 1}, .over_board = false, .says = "is also that of another process"});
   const ranks::Env on{{"TRESTLE_DEVICE_EXPRESS_PROCESSES", "on"}};
   run_processes({.devices = {0, 0}, .env = on});
   run_processes({.devices = {0, 1, 0, 1, 1}, .env = on});
@@ -80,50 +92,83 @@ TEST(CudaBoardProcesses, WhoseDevicesWriteOtherBytesSendMessages) {
     run_processes({.devices = {0, 1},
                    .over_board = false,
                    .before = [broken](int rank) { driver().break_peer_writes(rank == broken); },
-                   .says = broken == 1 ? "go as messages: a device has received other bytes than that of rank 1" : ""});
+                   .says = broken == 1 ? "go as messages: a device has received other bytes than that of rank 1"
+                                       : "go as messages: rank 1"});
   }
+}
+
+TEST(CudaBoardProcesses, WhoseDevicesWriteNothingSendMessages) {
+  run_processes({.devices = {0, 1},
+                 .over_board = false,
+                 .before = [](int rank) { driver().lose_peer_writes(rank == 1); },
+                 .says = "go as messages: what was written did not arrive in time"});
 }
 
 TEST(CudaBoardProcesses, WhoseMemoryIsNotReachedSendMessages) {
   run_processes({.devices = {0, 1}, .over_board = false, .before = [](int) { driver().set_peer_access(false); }});
-  run_processes({.devices = {0, 1},
-                 .over_board = false,
-                 .before =
-                     [](int rank) {
-                       if (rank == 0) driver().allocate_from_pools(true);
-                     },
-                 .says = "small collectives on memory of devices go as messages"});
+  run_processes({.devices = {0, 1}, .over_board = false, .before = [](int rank) {
+                   if (rank == 0) driver().allocate_from_pools(true);
+                 }});
 }
 
-// Ranks of a process share its device, and its kernels run at the same time.
-TEST(CudaBoardProcesses, WithSeveralRanksEachShareTheDeviceOfTheirProcess) {
+// Two processes with two ranks each. body: of a rank's thread.
+void run_threads(const std::function<void(Gpu& gpu, Process& process, int thread)>& body, bool slow_calls_wait) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   ranks::Job job;
   job.ranks = 2;
   job.env = [](int) { return ranks::Env{{"TRESTLE_DEBUG", "INFO"}}; };
-  job.body = [](Process& process) {
+  job.body = [&](Process& process) {
     Gpu gpu;
+    driver().let_slow_calls_wait(slow_calls_wait);
     if (process.rank == 0) {
       ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
       process.board.id_written = 1;
     }
     ranks::wait_until([&] { return process.board.id_written.load() != 0; });
     std::vector<std::thread> threads;
-    for (int t = 0; t < 2; ++t) {
-      threads.emplace_back([&, t] { sum_on(gpu, process.rank, 2 * process.rank + t, 4, process.board.id, kFew); });
-    }
+    for (int t = 0; t < 2; ++t) threads.emplace_back([&, t] { body(gpu, process, t); });
     for (std::thread& thread : threads) thread.join();
-    EXPECT_TRUE(last_was_of_board());
+    EXPECT_EQ(driver().misuse(), "");
   };
-  ranks::expect_ended_well(ranks::run(job));
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, kMade)) << outcomes[0].output;
 }
 
-// The memory of one communicator serves the next one, once all have left it.
-TEST(CudaBoardProcesses, UseTheirMemoryAgain) {
+// Ranks of a process share its device, and its kernels run at the same time.
+TEST(CudaBoardProcesses, WithSeveralRanksEachShareTheDeviceOfTheirProcess) {
+  run_threads(
+      [](Gpu& gpu, Process& process, int thread) {
+        sum_on(gpu, process.rank, 2 * process.rank + thread, 4, process.board.id, kFew);
+        EXPECT_TRUE(last_was_of_board());
+      },
+      false);
+}
+
+// A kernel that waits for a rank must not run while this one makes what it needs.
+TEST(CudaBoardProcesses, AreMadeWhileCallsOfTheDriverWaitForAllWork) {
+  std::barrier both(2);
+  run_threads(
+      [&both](Gpu&, Process& process, int thread) {
+        trestleConfig_t config = ranks::config_of({});
+        config.device = process.rank;
+        trestleComm_t comm = nullptr;
+        ASSERT_TRUE(
+            succeeded(trestleCommInitRankConfig(&comm, 4, process.board.id, 2 * process.rank + thread, &config)));
+        both.arrive_and_wait();
+        driver().let_slow_calls_wait(false);
+        EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+      },
+      true);
+}
+
+// The memory of one communicator serves the next one, once all have left it. broken: there is no board in the end.
+void use_memory_again(bool broken) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   ranks::Job job;
   job.ranks = 2;
-  job.body = [](Process& process) {
+  job.body = [broken](Process& process) {
+    driver().break_peer_writes(broken);
     int after_first = 0;
     for (int round = 0; round < 4; ++round) {
       ProcessRank rank(process, process.rank, kFew);
@@ -140,6 +185,14 @@ TEST(CudaBoardProcesses, UseTheirMemoryAgain) {
     }
   };
   ranks::expect_ended_well(ranks::run(job));
+}
+
+TEST(CudaBoardProcesses, UseTheirMemoryAgain) {
+  use_memory_again(false);
+}
+
+TEST(CudaBoardProcesses, UseTheMemoryOfABoardThatWasNotMadeAgain) {
+  use_memory_again(true);
 }
 
 // ---- wrong calls, failures
@@ -258,6 +311,51 @@ TEST(CudaBoardProcesses, WithoutMemorySendMessagesOrSaySo) {
     ranks::expect_ended_well(outcomes);
     EXPECT_EQ(outcomes[0].result, outcomes[1].result);
   }
+}
+
+// A call of the driver fails on one rank, in the second half of the setup: all ranks have a board, or none, or no
+// communicator.
+TEST(CudaBoardProcesses, AgreeWhateverCallOfTheDriverFails) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  int without = 0, refused = 0;
+  for (int before_end = 0; before_end < 150; before_end += 4) {
+    SCOPED_TRACE("call " + std::to_string(before_end) + " before the last");
+    ranks::Job job;
+    job.ranks = 2;
+    job.body = [before_end](Process& process) {
+      ProcessRank rank(process, process.rank, kFew);
+      const auto next_id = [&] {
+        ranks::meet(process.board, 2);
+        process.board.id_written = 0;
+        ranks::meet(process.board, 2);
+      };
+      rank.join(ranks::config_of({}));  // opens the device and loads the kernels
+      const trestleComm_t first = rank.comm();
+      next_id();
+      const int calls = driver().calls();
+      rank.join(ranks::config_of({}));
+      const int calls_of_setup = driver().calls() - calls;
+      EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
+      next_id();
+      if (process.rank == 1) driver().fail(calls_of_setup - before_end, 999);
+      const trestleResult_t joined = rank.try_join(ranks::config_of({}));
+      driver().fail(1 << 30, 0);
+      process.result = "refused";
+      if (joined == trestleSuccess) {
+        rank.run_all();
+        process.result = last_was_of_board() ? "board" : "messages";
+        rank.end();
+      }
+      EXPECT_TRUE(succeeded(trestleCommDestroy(first)));
+    };
+    const auto outcomes = ranks::run(job);
+    ranks::expect_ended_well(outcomes);
+    EXPECT_EQ(outcomes[0].result, outcomes[1].result);
+    without += outcomes[0].result == "messages" ? 1 : 0;
+    refused += outcomes[0].result == "refused" ? 1 : 0;
+  }
+  EXPECT_GT(without, 0);
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ class BoardResults : public Boards {
       call.send = send_memory + (shape.in_place ? place_of_send(shape, r) : 0);
       call.recv = recv_memory + (shape.in_place ? place_of_recv(shape, r) : 0);
       std::memset(recv_memory, 0x5a, received);
-      std::memcpy(const_cast<std::byte*>(call.send), reference.sent(r).data(), reference.sent(r).size());
+      std::ranges::copy(reference.sent(r), const_cast<std::byte*>(call.send));
       before.emplace_back(call.recv, call.recv + received);
       calls.push_back(numbered(r, call));
     }

@@ -24,10 +24,11 @@ struct SharedBlock {
   uint32_t aborted = 0;
 };
 
-// Lines where a broken device writes other bytes.
+// Lines where a broken device writes other bytes, or nothing.
 struct BrokenLines {
   const uint64_t* begin = nullptr;
   const uint64_t* end = nullptr;
+  bool lost = false;
 };
 
 class FakeMachine {
@@ -48,8 +49,9 @@ class FakeMachine {
   }
   void store_line(uint64_t* at, uint64_t line) const {
     const auto holds = [at](const BrokenLines& lines) { return at >= lines.begin && at < lines.end; };
-    const bool is_broken = std::any_of(broken_.begin(), broken_.end(), holds);
-    std::atomic_ref(*at).store(is_broken ? line ^ 1 : line);
+    const auto broken = std::find_if(broken_.begin(), broken_.end(), holds);
+    if (broken != broken_.end() && broken->lost) return;
+    std::atomic_ref(*at).store(broken != broken_.end() ? line ^ 1 : line);
   }
   uint32_t load_word(const uint32_t* at) const { return std::atomic_ref(*const_cast<uint32_t*>(at)).load(); }
   void store_word(uint32_t* at, uint32_t word) const { std::atomic_ref(*at).store(word); }
@@ -143,8 +145,9 @@ Action board_action(CUcontext context, const Kernel& kernel, const void* paramet
   const CudaBoardCall& call = launch->call;
   for (uint32_t r = 0; r < call.ranks; ++r) {
     const uint64_t* const end = call.lines[r] + kernels::kBoardHalves * call.ranks * call.lines_per_rank;
-    if (is_elsewhere(context, call.lines[r]) && state().peer_writes_broken)
-      launch->broken.push_back({call.lines[r], end});
+    const bool is_broken = state().peer_writes_broken || state().peer_writes_lost;
+    if (is_elsewhere(context, call.lines[r]) && is_broken)
+      launch->broken.push_back({call.lines[r], end, state().peer_writes_lost});
   }
   return [launch] {
     if (!launch->begun) begin(launch);

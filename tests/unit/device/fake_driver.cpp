@@ -83,7 +83,8 @@ bool ends_captures(const std::string& name) {
 
 void wait_as_drivers_may(const char* name) {
   const auto begins_with = [name](const char* text) { return std::strncmp(name, text, std::strlen(text)) == 0; };
-  const bool may_wait = begins_with("cuMem") || begins_with("cuModule") || begins_with("cuFunc");
+  const bool may_wait = begins_with("cuMem") || begins_with("cuModule") || begins_with("cuFunc") ||
+                        begins_with("cuIpc") || begins_with("cuStream");
   if (!state().slow_calls_wait || !is_slow(name) || !may_wait) return;
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (std::chrono::steady_clock::now() < give_up) {
@@ -171,7 +172,8 @@ class Steering : public FakeDriver {
     s.word_writes = true;
     s.peer_access = true;
     s.nvlinks = false;
-    s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = s.registered_elsewhere = false;
+    s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = false;
+    s.peer_writes_lost = s.registered_elsewhere = false;
     s.pools = false;
     s.shuffled = false;
     s.fail_in = -1;
@@ -223,6 +225,9 @@ class Steering : public FakeDriver {
   }
   void break_peer_writes(bool broken) override {
     change([&](State& s) { s.peer_writes_broken = broken; });
+  }
+  void lose_peer_writes(bool lost) override {
+    change([&](State& s) { s.peer_writes_lost = lost; });
   }
   void move_registered(bool elsewhere) override {
     change([&](State& s) { s.registered_elsewhere = elsewhere; });

@@ -14,7 +14,7 @@
 namespace trestle {
 
 // Device memory of fewer bytes can be opened in its own process only, which CUDA does not allow.
-inline constexpr size_t kSharedFrom = size_t{128} << 10;
+inline constexpr size_t kSharedFrom = size_t{1} << 20;
 
 // What exists at present.
 struct FakeObjects {
@@ -46,6 +46,8 @@ class FakeDriver {
   virtual void break_peer_access(bool copies, bool kernels) = 0;
   // Kernels that copy, and those of boards, leave other bytes in other devices' memory.
   virtual void break_peer_writes(bool broken) = 0;
+  // What kernels of boards write to other devices' memory does not arrive.
+  virtual void lose_peer_writes(bool lost) = 0;
   // Devices see memory that was pinned later at another address than the host.
   virtual void move_registered(bool elsewhere) = 0;
   // Memory of devices is of a pool, to which peer access does not extend.

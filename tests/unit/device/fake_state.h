@@ -88,6 +88,7 @@ struct State {
   bool peer_copies_broken = false;
   bool peer_kernels_broken = false;
   bool peer_writes_broken = false;
+  bool peer_writes_lost = false;
   bool registered_elsewhere = false;
   bool pools = false;
   int fail_in = -1;
