@@ -1,7 +1,7 @@
 // Outbox: memory of a rank's device that ranks of other processes have opened, so that their devices read it where it
 // lies (memory/peer_paths.h). A message is copied into it within the device, and its room is free again when the
-// receiver has read it. An outbox of pinned host memory is for the parts of messages that go through the host; no
-// processor reads it either.
+// receiver has read it. An outbox of pinned host memory is for messages between devices that do not read each other, and
+// for the parts of others that go through the host; no processor reads it either.
 //
 // Lent to one communicator at a time (comm/device/outbox_memory.h), whose engine uses it under the progress lock.
 // Nothing here allocates after the constructor, and nothing touches the memory.

@@ -22,7 +22,8 @@
 // Memory of devices. Transports never touch its bytes. In a process they hand it out as views (loopback). To another
 // process it goes only along a device path (set_device_path()): the message's one piece lies in the sender's outbox,
 // and the receive is done with a view of it as the receiver's process has opened it, also if it has a destination. A
-// second piece may lie in the sender's outbox of host memory, which the receiver's device reads as well.
+// second piece, or the only one, may lie in the sender's outbox of host memory, which the receiver's device reads as well.
+// Only a short message there may be copied instead.
 //
 // Agreement. Every message carries the check of the operation that its sender runs. A transport tells its Agreement
 // (transport/agreement.h) of everything with a tag that arrives, before anything else is done with it; a check that

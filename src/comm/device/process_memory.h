@@ -27,8 +27,9 @@ std::string encode(const MemoryAddress& address);
 // kRemoteError: it is no such address.
 Result<MemoryAddress> decode_memory_address(const std::string& text);
 
-// Memory of a device that other processes may open: whole blocks of 2 MiB. Once one has opened it, it cannot be freed any more: CUDA leaves open what happens to a
-// reader then. Slow. Errors: the driver's; the device has no memory, or cannot share it.
+// Memory of a device that other processes may open: whole blocks of 2 MiB. Once one has opened it, it cannot be freed any
+// more: CUDA leaves open what happens to a reader then. Slow. Errors: the driver's; the device has no memory, or cannot
+// share it.
 struct SharedMemory {
   std::byte* memory = nullptr;
   MemoryTicket ticket;

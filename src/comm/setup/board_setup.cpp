@@ -95,7 +95,9 @@ bool BoardSetup::is_possible(const RankNames& names) const {
     }
   }
   const auto opened = OpenedDevices::process().open(device_);
-  return opened.ok() && opened.value()->links().waits_for_words();
+  if (opened.ok() && opened.value()->links().waits_for_words()) return true;
+  say_why_not(rank_, "the driver's streams do not wait for words");
+  return false;
 }
 
 uint32_t BoardSetup::others() const {
@@ -230,7 +232,7 @@ std::string BoardSetup::prove(DevicePlace& place, const RankNames& names) {
   return why;
 }
 
-void BoardSetup::drop(DevicePlace& place) const {
+void BoardSetup::drop(DevicePlace& place) {
   if (place.board == nullptr) return;
   if (place.board->close(monotonic_clock().now_ns() + kProofNs)) {
     place.board.reset();

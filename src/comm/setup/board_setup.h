@@ -69,7 +69,7 @@ class BoardSetup {
   // nothing of this rank's runs any more.
   std::string prove(DevicePlace& place, const RankNames& names);
   // Ends a board that is not to be. If its kernel does not end, it stays to the end of the process.
-  void drop(DevicePlace& place) const;
+  void drop(DevicePlace& place);
 
  private:
   uint32_t others() const;

@@ -23,6 +23,8 @@ constexpr const char* kOutboxAddress = "outbox";
 // Where ranks of other processes find its memory for the board of devices (BoardAddress); it has brought some.
 constexpr const char* kBoardAddress = "device board";
 
+constexpr const char* kWhyNot = "rank %d: small collectives on memory of devices go as messages: %s";
+
 }  // namespace
 
 Status DeviceWiring::introduce(const CommunicatorSettings& settings, RankInfo& mine) {
@@ -93,7 +95,8 @@ Status DeviceWiring::find_peers() {
   if (device_ < 0) return {};
   std::vector<int> devices;
   devices.reserve(wiring_.infos.size());
-  for (const RankInfo& info : wiring_.infos) devices.push_back(has_views_of(info) ? device_in_process(info) : -1);
+  for (const RankInfo& info : wiring_.infos)
+    devices.push_back(has_peer_paths() && has_views_of(info) ? device_in_process(info) : -1);
   wiring_.peer_paths = TRY(find_peer_paths(device_, devices));
   return {};
 }
@@ -160,6 +163,8 @@ Status DeviceWiring::share_with_host(const std::vector<std::string>& told) {
     if (paths.to(r) == PeerPath::kOtherProcess && !leads) paths.divide(r, false);
     if (paths.to(r) == PeerPath::kNone && leads) paths.lead(r, PeerPath::kHostOutbox);
   }
+  // A short message is sent before the receiver waits for it. That must not depend on whether there is an outbox.
+  place_.host_outbox_from = std::max<uint64_t>(Outbox::kUnitBytes, settings_.config.eager_bytes) + 1;
   if (paths.divided() == 0) return {};
   place_.shares = std::make_unique<HostShares>(paths, bootstrap_.nranks(), monotonic_clock().now_ns());
   LOG(kInfo, kInit, "rank %d: long messages to %d ranks go over the path to their devices and through host memory",
@@ -174,8 +179,8 @@ Status DeviceWiring::open_host_outboxes() {
   std::vector<int32_t> peers;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
     const bool is_divided = paths.to(r) == PeerPath::kOtherProcess && paths.divides(r);
-    const bool is_whole = paths.to(r) == PeerPath::kNone && maps_memory && may_have_host_path(r);
-    if (is_divided || is_whole) peers.push_back(r);
+    const bool is_whole = paths.to(r) == PeerPath::kNone && may_have_host_path(r);
+    if (maps_memory && (is_divided || is_whole)) peers.push_back(r);
   }
   std::string offer;
   if (!peers.empty()) {
@@ -221,8 +226,13 @@ Status DeviceWiring::bring_board(RankInfo& mine) {
 
 // All ranks see which of them have brought memory, so they agree.
 Status DeviceWiring::make_board() {
-  const auto has_brought = [](const RankInfo& info) { return info.addresses.contains(kBoardAddress); };
-  if (!std::ranges::all_of(wiring_.infos, has_brought)) return {};
+  for (const RankInfo& info : wiring_.infos) {
+    if (info.addresses.contains(kBoardAddress)) continue;
+    if (wiring_.infos[static_cast<size_t>(rank_)].addresses.contains(kBoardAddress))
+      LOG(kInfo, kInit, kWhyNot, rank_,
+          (wiring_.names[static_cast<size_t>(info.rank)] + " has no part of a board").c_str());
+    return {};
+  }
   std::vector<bool> has_path;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
     has_path.push_back(wiring_.peer_paths.to(r) == PeerPath::kOtherProcess);
@@ -265,15 +275,14 @@ Result<bool> DeviceWiring::agree_on_board(const std::string& why, bool is_fault)
 
 // The own reason, or else the first one. is_fault: of the machine.
 void DeviceWiring::say_why_not(const std::vector<std::string>& why, bool is_fault) const {
-  constexpr const char* kText = "rank %d: small collectives on memory of devices go as messages: %s";
   const std::string& own = why[static_cast<size_t>(rank_)];
   const auto first = std::ranges::find_if(why, [](const std::string& text) { return !text.empty(); });
   if (first == why.end()) return;
   const std::string other = wiring_.names[static_cast<size_t>(first - why.begin())] + " found: " + *first;
   if (is_fault && !own.empty()) {
-    LOG(kWarn, kInit, kText, rank_, own.c_str());
+    LOG(kWarn, kInit, kWhyNot, rank_, own.c_str());
   } else {
-    LOG(kInfo, kInit, kText, rank_, own.empty() ? other.c_str() : own.c_str());
+    LOG(kInfo, kInit, kWhyNot, rank_, own.empty() ? other.c_str() : own.c_str());
   }
 }
 

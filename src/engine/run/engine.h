@@ -265,6 +265,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
             &copy_left_,
             device.outbox.get(),
             device.host_outbox.get(),
+            device.host_outbox_from,
             device.shares.get()};
   }
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);

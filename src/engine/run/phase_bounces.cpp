@@ -122,14 +122,14 @@ bool PhaseRun::find_places(uint32_t step, Router router) {
   return true;
 }
 
-// False: the step has no path to another process, or there is no room.
+// False: the step has no path to another process, the message is short, or there is no room.
 bool PhaseRun::find_room(uint32_t step, Router router) {
   const PeerPath path = phase_.paths[static_cast<size_t>(plan_.steps[step].peer)];
   if (path == PeerPath::kOtherProcess) return find_room_on_device(step, router);
-  if (path != PeerPath::kHostOutbox) return false;
   StepRun& run = steps_[step];
-  Slot& segment = slot(run, run.submitted);
   const uint64_t bytes = segment_size(step, run.submitted);
+  if (path != PeerPath::kHostOutbox || bytes < router.host_outbox_from) return false;
+  Slot& segment = slot(run, run.submitted);
   segment.host_room = router.host_outbox->take(bytes);
   if (segment.host_room == nullptr) return false;
   ++run.rooms;

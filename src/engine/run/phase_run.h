@@ -51,6 +51,7 @@ struct Router {
   uint64_t* copy_left = nullptr;  // bytes that may still be copied in this round (EngineConfig::copy_bytes)
   Outbox* outbox = nullptr;       // DevicePlace::outbox
   Outbox* host_outbox = nullptr;  // DevicePlace::host_outbox
+  uint64_t host_outbox_from = 0;  // DevicePlace::host_outbox_from
   HostShares* shares = nullptr;   // where messages to some peers are divided
   Transport* operator[](int32_t rank) const { return transports[static_cast<size_t>(rank)]; }
 };

@@ -164,6 +164,7 @@ Status DeviceBoard::launch(const OuterPlace& place, ExpressCall& call) {
 
 Status DeviceBoard::launch_on(const OuterPlace& place, ExpressCall& call) {
   CHECK(is_next(call), "a call of the board of devices is launched out of turn");
+  only_own_stream_ = false;
   return launch(place, call);
 }
 
@@ -243,7 +244,7 @@ bool DeviceBoard::prepare_sleep() {
 // ---- the end
 
 // The caller lets streams go on afterwards, in which work may be left out that a kernel counts on.
-Status DeviceBoard::stop_later_kernels() {
+Result<bool> DeviceBoard::stop_later_kernels() {
   auto* const words = config_.memory[static_cast<size_t>(config_.rank)]->words();
   TRY(device_.write_word(stop_stream_, &words->stopped, 1));
   const int64_t give_up_ns = monotonic_clock().now_ns() + kStopNs;
@@ -251,11 +252,11 @@ Status DeviceBoard::stop_later_kernels() {
     if (monotonic_clock().now_ns() > give_up_ns) {
       LOG(kWarn, kColl, "device %d has not stopped the small collectives of a communicator in time",
           device_.info().index);
-      break;
+      return false;
     }
     ::sched_yield();
   }
-  return {};
+  return true;
 }
 
 // Ranks of other processes lend their memory to other boards then.
@@ -270,9 +271,12 @@ bool DeviceBoard::close(int64_t give_up_ns) {
   // A kernel stores `begun` and then loads `abort`; this does it the other way round (kernels/cuda/board_body.h).
   shared(control().abort).store(1, std::memory_order_seq_cst);
   // A broken device runs nothing.
-  [[maybe_unused]] const Status stopped = streams_ > 1 ? stop_later_kernels() : Status();
+  const Result<bool> stopped = streams_ > 1 ? stop_later_kernels() : Result<bool>(false);
   const uint32_t begun = shared(control().begun).load(std::memory_order_seq_cst);
-  while (!is_past(shared(control().ended).load(std::memory_order_acquire), begun)) {
+  // The board's own stream comes to its kernels soon, and they end at once. A stream of the caller's may never come.
+  const int64_t stop_ns = only_own_stream_ ? monotonic_clock().now_ns() + kStopNs : 0;
+  while (!is_past(shared(control().ended).load(std::memory_order_acquire), begun) ||
+         (monotonic_clock().now_ns() < stop_ns && !has_ended(launched_.load(std::memory_order_acquire)))) {
     if (monotonic_clock().now_ns() >= give_up_ns) return false;
     if (!device_.is_idle(stream_).ok()) break;  // a broken device runs nothing
     ::poll(nullptr, 0, 1);
@@ -280,7 +284,8 @@ bool DeviceBoard::close(int64_t give_up_ns) {
   const uint64_t launched = launched_.load(std::memory_order_acquire);
   if (has_ended(launched)) {
     ended_at_close_ = launched;
-    leave();
+    // A thread may be about to launch one more. That sends nothing if it finds the word.
+    if (stopped.ok() && stopped.value()) leave();
   }
   // Streams may wait for a kernel that does nothing any more. From here on kernels end in any order.
   constexpr uint32_t kFarAhead = 1u << 30;

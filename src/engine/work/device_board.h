@@ -84,7 +84,8 @@ class DeviceBoard : public Polled {
   void describe_copies(const ExpressCall& call, kernels::CudaBoardCall& work) const;
   Status launch(const OuterPlace& place, ExpressCall& call);
   bool has_ended(uint64_t sequence) const;
-  Status stop_later_kernels();
+  // Whether it was done in time. Errors: the driver's.
+  Result<bool> stop_later_kernels();
   void leave();
   void find_dissenter(ExpressCall& call) const;
   Status ask_device();
@@ -104,6 +105,7 @@ class DeviceBoard : public Polled {
   std::atomic<uint64_t> launched_{0};  // the last call that was
   // Of the call that was launched last. Used by the thread whose call is next.
   uint64_t last_place_ = 0;
+  std::atomic<bool> only_own_stream_{true};  // no call was launched on a stream of the caller's
   uint32_t ended_seen_ = 0;
   uint32_t vain_looks_ = 0;
   bool waits_ = false;  // a call was not complete in this round

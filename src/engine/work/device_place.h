@@ -23,9 +23,10 @@ struct DevicePlace {
   std::vector<std::shared_ptr<const void>> held;
   std::shared_ptr<Outbox> outbox;
   std::shared_ptr<Outbox> host_outbox;  // in host memory that devices of other processes read; or nullptr
+  uint64_t host_outbox_from = 0;        // whole messages of fewer bytes do not go there
   int32_t device = kHostMemory;         // Region::device of its memory; kHostMemory: the engine has no device
   // Does all work on the device's memory, and copies between it and pinned memory. Its work has no user-defined
-  // functions, and views of transports only from ranks with a peer path (memory/peer_paths.h).
+  // functions, and views of transports only from ranks with a path of any kind (memory/peer_paths.h).
   std::unique_ptr<WorkQueue> work;
   std::unique_ptr<MemorySource> memory;  // of the device: for partial results
   std::unique_ptr<MemorySource> pinned;  // of the host, where the device reads and writes it: for bounce buffers

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/out_of_memory.h"
+#include "memory/region.h"
 #include "transport/agreement.h"
 #include "transport/loopback/board.h"
 #include "transport/pieces.h"
@@ -171,6 +172,10 @@ Status LoopbackTransport::deliver(Peer& peer, SendRequest& send, RecvRequest& re
     views_.push_back(&receive);
     reading.goes_on();
   } else {
+    const auto is_on_device = [](const ConstPiece& piece) {
+      return piece.region != nullptr && piece.region->on_device();
+    };
+    CHECK(std::ranges::none_of(send.pieces, is_on_device), "a message in memory of a device has a destination");
     copy_pieces(send.pieces, receive.pieces);
     receive.transport.pointer[0] = nullptr;
     tell_taken(peer, &send);

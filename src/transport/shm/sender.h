@@ -5,6 +5,7 @@
 //   <= a small slot              copied to a small slot                kSmall
 //   more, where peers can map it stays there, the peer reads it        kMapped, kMappedList, then kRead comes back
 //   more, elsewhere              copied to big slots                   kData
+//   more, in the host's outbox   stays there, the peer's device reads  kMapped, then kRead comes back
 //   any, in the device's outbox  stays there, the peer's device reads  kMapped, then kRead comes back
 //   any, its end in host memory  the same, in both outboxes            kDivided, then kRead comes back
 // A message goes unasked only while slots beyond the reserve are free. Otherwise the sender asks (kAsk), and the

@@ -124,5 +124,41 @@ TEST(CudaPeers, MayBeForbidden) {
   }
 }
 
+// A path has two ends. The library must not touch memory of a device for the rank that does not want it.
+TEST(CudaPeers, ThatOneRankForbidsAreNone) {
+  for (const int other : {0, 1}) {
+    ranks::isolated([other] {
+      Gpu gpu;
+      constexpr size_t kCount = 30'000;
+      trestleUniqueId id;
+      ASSERT_TRUE(succeeded(trestleGetUniqueId(&id)));
+      trestleComm_t comms[2];
+      float* data[2];
+      trestleStream_t streams[2];
+      ASSERT_TRUE(succeeded(trestleGroupStart()));
+      for (int r = 0; r < 2; ++r) {
+        trestleConfig_t config = ranks::config_of({});
+        config.device = r == 0 ? 0 : other;
+        config.peerAccess = r;
+        ASSERT_TRUE(succeeded(trestleCommInitRankConfig(&comms[r], 2, id, r, &config)));
+        data[r] = reinterpret_cast<float*>(gpu.device(config.device).allocate(kCount * sizeof(float)).value());
+        streams[r] = wrapped(gpu.make_stream(config.device));
+      }
+      ASSERT_TRUE(succeeded(trestleGroupEnd()));
+      for (int again = 0; again < 2; ++again) {
+        for (int r = 0; r < 2; ++r) std::fill_n(data[r], kCount, static_cast<float>(1 + r));
+        ASSERT_TRUE(succeeded(trestleGroupStart()));
+        for (int r = 0; r < 2; ++r) ASSERT_TRUE(succeeded(all_reduce(data[r], kCount, comms[r], streams[r])));
+        ASSERT_TRUE(succeeded(trestleGroupEnd()));
+        for (const trestleStream_t stream : streams) ASSERT_TRUE(succeeded(trestleStreamSynchronize(stream)));
+        for (const float* const one : data) EXPECT_EQ(std::count(one, one + kCount, 3.0F), static_cast<long>(kCount));
+      }
+      for (const trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+      for (const trestleStream_t stream : streams) EXPECT_TRUE(succeeded(trestleStreamDestroy(stream)));
+      EXPECT_EQ(driver().misuse(), "");
+    });
+  }
+}
+
 }  // namespace
 }  // namespace fake_gpu

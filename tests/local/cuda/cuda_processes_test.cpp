@@ -319,12 +319,14 @@ TEST(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
 }
 
 // A communicator after the other lies in the same outbox. Nothing is lost that the driver gave.
-TEST(CudaProcesses, UseTheirOutboxesAgain) {
+void use_outboxes_again(bool of_host) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   ranks::Job job;
   job.ranks = 2;
+  job.env = [of_host](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", of_host ? "0" : "1"}}; };
   job.body = [](Process& process) {
     int after_first = 0;
+    int pinned_after_first = 0;
     for (int round = 0; round < 3; ++round) {
       ProcessRank rank(process, 0);
       rank.join(ranks::config_of({}));
@@ -336,16 +338,24 @@ TEST(CudaProcesses, UseTheirOutboxesAgain) {
       EXPECT_EQ(driver().objects().opened, 0);
       if (round == 0) after_first = driver().objects().memory;
       EXPECT_EQ(driver().objects().memory, after_first + 2 * round) << "but for the buffers of this test";
+      if (round == 0) pinned_after_first = driver().objects().pinned;
+      EXPECT_EQ(driver().objects().pinned, pinned_after_first);
     }
   };
   ranks::expect_ended_well(ranks::run(job));
 }
 
+TEST(CudaProcesses, UseTheirOutboxesAgain) {
+  use_outboxes_again(false);
+  use_outboxes_again(true);
+}
+
 // The survivors end with a sentence, and so does whoever waits for a stream.
-TEST(CudaProcesses, EndWhenOneOfThemDies) {
+void end_when_one_dies(bool of_host) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   ranks::Job job;
   job.ranks = 3;
+  job.env = [of_host](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", of_host ? "0" : "1"}}; };
   job.body = [](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
@@ -363,6 +373,33 @@ TEST(CudaProcesses, EndWhenOneOfThemDies) {
     EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
   };
   ranks::expect_ended_well(ranks::run(job), {2});
+}
+
+TEST(CudaProcesses, EndWhenOneOfThemDies) {
+  end_when_one_dies(false);
+  end_when_one_dies(true);
+}
+
+// Short messages go before the receiver waits for them, whether there is an outbox or not.
+TEST(CudaProcesses, SendShortMessagesBeforeTheyAreReceived) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  ranks::Job job;
+  job.ranks = 2;
+  job.env = [](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", "0"}}; };
+  job.body = [](Process& process) {
+    ProcessRank rank(process, 0);
+    rank.join(ranks::config_of({}));
+    const int peer = 1 - process.rank;
+    for (const size_t count : {1, 1500, 4000}) {
+      std::fill_n(rank.send(), count, static_cast<float>(process.rank));
+      ASSERT_TRUE(succeeded(trestleSend(rank.send(), count, trestleFloat32, peer, rank.comm(), rank.stream())));
+      ASSERT_TRUE(succeeded(trestleRecv(rank.recv(), count, trestleFloat32, peer, rank.comm(), rank.stream())));
+      ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
+      EXPECT_EQ(rank.recv()[count - 1], static_cast<float>(peer));
+    }
+    rank.end();
+  };
+  ranks::expect_ended_well(ranks::run(job));
 }
 
 }  // namespace
