@@ -179,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
   });
 }
 
-// The board of devices: small sums among ranks of one process (board.h).
+// The board of devices: small sums among ranks of one host (board.h).
 #define TRESTLE_BOARD(name, op)                                                                                    \
   extern "C" __global__ void __launch_bounds__(256) name(                                                          \
       const __grid_constant__ trestle::kernels::CudaBoardCall call) {                                              \
