@@ -102,8 +102,8 @@ void BoardStore::take_back(Kept& kept) {
   kept.lent = false;
 }
 
-// Kernels of other ranks may write as soon as these know of the memory, so it is cleared before. What ranks said of an
-// earlier lending stays in the page: a rank that is late may still say so.
+// Kernels of other ranks may write as soon as these know of the memory, so it is cleared before. Words about
+// an earlier lending stay in the page: a late rank may still write one.
 Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
   Kept* kept = take_free(bytes);

@@ -46,7 +46,7 @@ class FakeDriver {
   virtual void break_peer_access(bool copies, bool kernels) = 0;
   // Kernels that copy, and those of boards, leave other bytes in other devices' memory.
   virtual void break_peer_writes(bool broken) = 0;
-  // What kernels of boards write to other devices' memory does not arrive.
+  // Lines that kernels of boards write to other devices' memory do not arrive.
   virtual void lose_peer_writes(bool lost) = 0;
   // Devices see memory that was pinned later at another address than the host.
   virtual void move_registered(bool elsewhere) = 0;
