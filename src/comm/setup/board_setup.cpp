@@ -143,8 +143,8 @@ Result<std::shared_ptr<BoardMemory>> BoardSetup::find_here(int32_t rank) const {
   return Error{Code::kRemoteError, "rank " + std::to_string(rank) + " has given up while the communicator was made"};
 }
 
-// What another process has at this address may be something else, as where process numbers mean other processes in each
-// of two containers.
+// Another process than the peer may answer to its number, as in two containers with process numbers of their own. Its
+// memory has another proof.
 Result<std::shared_ptr<BoardMemory>> BoardSetup::open_there(int32_t rank, const std::string& brought,
                                                             bool has_path) const {
   if (!has_path) return Error{Code::kSystemError, "the devices do not read each other's memory"};
@@ -213,7 +213,7 @@ Result<std::string> BoardSetup::try_to_prove(DeviceBoard& board, const RankNames
     if (call.dissenter >= 0) return untrue(name(call.dissenter));
     if (monotonic_clock().now_ns() > give_up_ns) {
       const int32_t awaited = board.awaited_rank(call);
-      return awaited < 0 ? "what was written did not arrive in time" : name(awaited) + " did not come in time";
+      return awaited < 0 ? "lines of other ranks did not arrive in time" : name(awaited) + " did not come in time";
     }
     ::sched_yield();
   }

@@ -1,7 +1,7 @@
 // BoardSetup: makes the board of devices of a communicator (engine/work/device_board.h). In steps between which the
 // ranks exchange what they have: each brings its memory; each opens the memory of the others, in this process or in
 // other ones; each makes its board; and where ranks are in several processes, a call over the board proves that what a
-// device writes into memory of another process arrives there. Whatever fails on the way leaves the board out, on all
+// device writes into memory of another process arrives there. A failure on the way leaves the board out, on all
 // ranks.
 //
 // Used by one thread of each rank. Slow, as device/device.h says.

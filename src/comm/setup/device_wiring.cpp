@@ -230,7 +230,7 @@ Status DeviceWiring::make_board() {
     if (info.addresses.contains(kBoardAddress)) continue;
     if (wiring_.infos[static_cast<size_t>(rank_)].addresses.contains(kBoardAddress))
       LOG(kInfo, kInit, kWhyNot, rank_,
-          (wiring_.names[static_cast<size_t>(info.rank)] + " has no part of a board").c_str());
+          (wiring_.names[static_cast<size_t>(info.rank)] + " has brought no memory for them").c_str());
     return {};
   }
   std::vector<bool> has_path;

@@ -101,7 +101,7 @@ TEST(CudaBoardProcesses, WhoseDevicesWriteNothingSendMessages) {
   run_processes({.devices = {0, 1},
                  .over_board = false,
                  .before = [](int rank) { driver().lose_peer_writes(rank == 1); },
-                 .says = "go as messages: what was written did not arrive in time"});
+                 .says = "go as messages: lines of other ranks did not arrive in time"});
 }
 
 TEST(CudaBoardProcesses, WhoseMemoryIsNotReachedSendMessages) {
@@ -291,26 +291,7 @@ TEST(CudaBoardProcesses, ARankThatLeftIsNamed) {
 
 // Each allocation in turn finds no memory, on one rank: the communicator is made without a board, or not at all.
 TEST(CudaBoardProcesses, WithoutMemorySendMessagesOrSaySo) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  for (int nth = 0; nth < 8; ++nth) {
-    SCOPED_TRACE("allocation " + std::to_string(nth));
-    ranks::Job job;
-    job.ranks = 2;
-    job.body = [nth](Process& process) {
-      ProcessRank rank(process, process.rank, kFew);
-      if (process.rank == 1) driver().refuse_memory(nth);
-      const trestleResult_t joined = rank.try_join(ranks::config_of({}));
-      driver().refuse_memory(-1);
-      process.result = joined == trestleSuccess ? "made" : "refused";
-      if (joined != trestleSuccess) return;
-      rank.run_all();
-      process.result += last_was_of_board() ? " with a board" : "";
-      rank.end();
-    };
-    const auto outcomes = ranks::run(job);
-    ranks::expect_ended_well(outcomes);
-    EXPECT_EQ(outcomes[0].result, outcomes[1].result);
-  }
+  agree_without_memory({0, 1}, kFew, 8);
 }
 
 // A call of the driver fails on one rank, in the second half of the setup: all ranks have a board, or none, or no

@@ -234,25 +234,7 @@ TEST(CudaProcesses, OverOtherTransportsUseHostMemory) {
 
 // Each allocation in turn finds no memory, on one rank: the communicator is made without paths, or not at all.
 TEST(CudaProcesses, WithoutMemoryDoWithoutPathsOrSaySo) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  for (int nth = 0; nth < 12; ++nth) {
-    SCOPED_TRACE("allocation " + std::to_string(nth));
-    ranks::Job job;
-    job.ranks = 2;
-    job.body = [nth](Process& process) {
-      ProcessRank rank(process, 0);
-      if (process.rank == 1) driver().refuse_memory(nth);
-      const trestleResult_t joined = rank.try_join(ranks::config_of({}));
-      driver().refuse_memory(-1);
-      process.result = joined == trestleSuccess ? "made" : "refused";
-      if (joined != trestleSuccess) return;
-      rank.run_all();
-      rank.end();
-    };
-    const auto outcomes = ranks::run(job);
-    ranks::expect_ended_well(outcomes);
-    EXPECT_EQ(outcomes[0].result, outcomes[1].result);
-  }
+  agree_without_memory({0, 0}, kCount, 12);
 }
 
 // The sender's data lies on a device, the receiver waits for host memory: both are told, and nothing is left unsaid.

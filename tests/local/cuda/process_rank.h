@@ -141,4 +141,31 @@ inline void sum_on(Gpu& gpu, int device, int rank, int ranks, const trestleUniqu
   gpu.await_idle(cuda, device);
 }
 
+// Two ranks on these devices. The nth allocation of one of them finds no memory, for each n: both have a communicator
+// with right results and the same kernels, or neither has one.
+inline void agree_without_memory(const std::vector<int>& devices, size_t count, int allocations) {
+  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  for (int nth = 0; nth < allocations; ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    ranks::Job job;
+    job.ranks = 2;
+    job.body = [&](Process& process) {
+      ProcessRank rank(process, devices[static_cast<size_t>(process.rank)], count);
+      if (process.rank == 1) driver().refuse_memory(nth);
+      const trestleResult_t joined = rank.try_join(ranks::config_of({}));
+      driver().refuse_memory(-1);
+      process.result = "refused";
+      if (joined != trestleSuccess) return;
+      rank.run_all();
+      ASSERT_TRUE(succeeded(all_reduce(rank.recv(), count, rank.comm(), rank.stream())));
+      ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
+      process.result = driver().launched().find("board_") != std::string::npos ? "with a board" : "without";
+      rank.end();
+    };
+    const auto outcomes = ranks::run(job);
+    ranks::expect_ended_well(outcomes);
+    EXPECT_EQ(outcomes[0].result, outcomes[1].result);
+  }
+}
+
 }  // namespace fake_gpu
