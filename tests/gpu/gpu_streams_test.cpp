@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kCount = 1 << 20;
 constexpr uint64_t kBytes = kCount * sizeof(float);
 constexpr int kRounds = 20;
+constexpr int kLaunches = 1000;  // of a graph
 
 testing::AssertionResult succeeded(trestleResult_t result) {
   if (result == trestleSuccess) return testing::AssertionSuccess();
@@ -179,7 +180,7 @@ TEST_F(GpuStreams, CapturedCallsRunAtEveryLaunch) {
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     graphs[r] = graph.value();
   }
-  for (int round = 1; round <= kRounds; ++round) {
+  for (int round = 1; round <= kLaunches; ++round) {
     for (size_t r = 0; r < 2; ++r) {
       std::fill_n(ranks_[r].pinned, kCount, static_cast<float>(round * (r == 0 ? 1 : 10)));
       ASSERT_TRUE(device_->launch(graphs[r], ranks_[r].cuda).ok());
