@@ -130,7 +130,7 @@ Status Board::make() {
   segment_ = TRY(Segment::create("trestle-board", bytes_for(ranks_), false));
   use_memory(segment_.data());
   if (ranks_ == 1) return {};
-  address_ = fresh_socket_name("trestle-board", config_);
+  address_ = fresh_unix_name("trestle-board", config_.job, rank_);
   listener_ = TRY(listen_unix(address_));
   return {};
 }

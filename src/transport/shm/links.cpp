@@ -1,12 +1,10 @@
 #include "transport/shm/links.h"
 
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -23,19 +21,10 @@ constexpr int kMostTurns = 16;  // of so many events, in one poll()
 
 }  // namespace
 
-std::string fresh_socket_name(const char* start, const EndpointConfig& config) {
-  uint64_t nonce = 0;
-  if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = reinterpret_cast<uintptr_t>(&config);
-  std::array<char, 100> name;
-  std::snprintf(name.data(), name.size(), "%s-%.16s-%d-%d-%016llx", start, config.job.c_str(), config.rank, getpid(),
-                static_cast<unsigned long long>(nonce));
-  return name.data();
-}
-
 Result<std::unique_ptr<Links>> Links::create(const EndpointConfig& config, LinkEvents& events) {
   std::unique_ptr<Links> links(new Links(config, events));
   links->peers_.resize(static_cast<size_t>(config.ranks));
-  links->name_ = fresh_socket_name("trestle-shm", config);
+  links->name_ = fresh_unix_name("trestle-shm", config.job, config.rank);
   links->epoll_ = UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); });
   if (!links->epoll_) {
     return Error{Code::kSystemError, std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};

@@ -43,9 +43,6 @@ struct LinkFrame {
   uint32_t message = 0;
 };
 
-// A name for an abstract Unix socket that cannot be guessed beforehand. `start` helps people who list sockets.
-std::string fresh_socket_name(const char* start, const EndpointConfig& config);
-
 class LinkEvents {
  public:
   virtual ~LinkEvents() = default;

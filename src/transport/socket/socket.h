@@ -211,6 +211,8 @@ struct PeerProcess {
   gid_t gid = 0;
 };
 
+// A name that cannot be guessed beforehand. `start` helps people who list sockets.
+std::string fresh_unix_name(const char* start, const std::string& job, int32_t rank);
 // `name` without the leading zero byte, at most 107 bytes. A name in use: kSystemError.
 Result<UniqueFd> listen_unix(std::string_view name, int backlog = 512);
 // Connected at once, or kRemoteError when no socket listens. An empty UniqueFd: the listener's queue is full, try

@@ -1,6 +1,10 @@
+#include <sys/random.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 #include "base/check.h"
@@ -35,6 +39,15 @@ Result<UniqueFd> unix_socket(int type) {
 constexpr size_t kControlBytes = CMSG_SPACE(kMostDescriptors * sizeof(int));
 
 }  // namespace
+
+std::string fresh_unix_name(const char* start, const std::string& job, int32_t rank) {
+  uint64_t nonce = 0;
+  if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) nonce = reinterpret_cast<uintptr_t>(&job);
+  std::array<char, 100> name;
+  std::snprintf(name.data(), name.size(), "%s-%.16s-%d-%d-%016llx", start, job.c_str(), rank, getpid(),
+                static_cast<unsigned long long>(nonce));
+  return name.data();
+}
 
 Result<UniqueFd> listen_unix(std::string_view name, int backlog) {
   const UnixName address = TRY(abstract_name(name));
