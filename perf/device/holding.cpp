@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
+#include <span>
+#include <thread>
 #include <vector>
 
 #include "device/gate.h"
@@ -56,6 +59,9 @@ class User {
     devices_ = TRY(open_devices());
     device_ = TRY(devices_->open(0));
     memory_ = TRY(device_->allocate(kWorkBytes));
+    other_ = TRY(device_->allocate(kWorkBytes));
+    pinned_ = TRY(device_->allocate_pinned(kWorkBytes));
+    other_pinned_ = TRY(device_->allocate_pinned(kWorkBytes));
     gate_ = TRY(Gate::create(*device_, what.way == HoldWay::kHost ? GateWay::kHost : GateWay::kWord));
     spinner_ = TRY(Spinner::create(*device_));
     for (int i = 0; i < what.streams; ++i) streams_.push_back(TRY(device_->make_stream(false)));
@@ -74,6 +80,24 @@ class User {
     }
     return {};
   }
+  // On a stream of its own, which is not held.
+  Status act(HoldAct what) {
+    if (what == HoldAct::kLoad) {
+      const std::span<const kernels::CudaImage> images = kernels::cuda_images();
+      for (const kernels::CudaImage& image : images) {
+        if (image.name == "reduce_float") TRY(device_->load(image.bytes));
+      }
+    }
+    if (what == HoldAct::kPageable) {
+      std::vector<std::byte> pageable(kWorkBytes);
+      StreamHandle* const stream = TRY(device_->make_stream(false));
+      TRY(device_->copy(pageable.data(), other_, kWorkBytes, stream));
+      TRY(device_->synchronize(stream));
+    }
+    if (what == HoldAct::kFree) TRY(device_->free(other_));
+    if (what == HoldAct::kFreePinned) TRY(device_->free_pinned(other_pinned_));
+    return {};
+  }
   Status end() {
     if (gate_ != nullptr) gate_->open_all();
     if (spinner_ != nullptr) spinner_->open();
@@ -82,7 +106,12 @@ class User {
   }
 
  private:
-  Status work(StreamHandle* stream) { return device_->fill(memory_, std::byte{1}, kWorkBytes, stream); }
+  // Copies have queues of their own in the driver, so what is behind the hold has some.
+  Status work(StreamHandle* stream) {
+    TRY(device_->fill(memory_, std::byte{1}, kWorkBytes, stream));
+    TRY(device_->copy(pinned_, memory_, kWorkBytes, stream));
+    return device_->copy(memory_, pinned_, kWorkBytes, stream);
+  }
   Status hold(HoldWay way, StreamHandle* stream) {
     if (way == HoldWay::kSpin) return spinner_->hold(stream);
     if (way != HoldWay::kNothing) TRY(gate_->hold(stream));
@@ -92,6 +121,9 @@ class User {
   std::unique_ptr<Devices> devices_;
   std::unique_ptr<Device> device_;
   std::byte* memory_ = nullptr;
+  std::byte* other_ = nullptr;
+  std::byte* pinned_ = nullptr;
+  std::byte* other_pinned_ = nullptr;
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<Spinner> spinner_;
   std::vector<StreamHandle*> streams_;
@@ -116,10 +148,17 @@ Status hold_streams(const HoldCase& what, const Signals& signals) {
   Status held = user.begin(what);
   TRY(signals.receive());
   if (held.ok()) held = user.hold_some(what);
+  Status acted;
+  std::thread acting([&] {
+    if (held.ok()) acted = user.act(what.act);
+  });
+  if (what.act != HoldAct::kNothing) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it is in the driver
   const Status sent = signals.send();
   const Status told = sent.ok() ? signals.receive() : sent;
   const Status ended = user.end();
+  acting.join();
   TRY(std::move(held));
+  TRY(std::move(acted));
   TRY(told);
   return ended;
 }

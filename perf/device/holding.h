@@ -10,10 +10,14 @@ namespace trestle::perf {
 
 enum class HoldWay { kNothing, kWord, kHost, kSpin };
 
+// What another thread of the user does meanwhile. The driver may let it wait until the streams go on.
+enum class HoldAct { kNothing, kLoad, kPageable, kFree, kFreePinned };
+
 struct HoldCase {
   HoldWay way = HoldWay::kNothing;
   int streams = 1;  // of the user
   int held = 1;     // of these
+  HoldAct act = HoldAct::kNothing;
 };
 
 // One side of two pipes between the user and the measuring side. A signal is one byte.

@@ -3,8 +3,10 @@
 //
 // For users that are threads and processes beside the measuring one, for CUDA_DEVICE_MAX_CONNECTIONS as it is and 1,
 // and for few and many streams of the user, some of which are held by a stream wait, a host function, or a kernel of
-// one block that spins. Prints a row for each: microseconds of a small piece of work on the library's stream, alone and
-// beside the held streams; "stalled" where it took longer than a second, "hangs" where a call did not come back.
+// one block that spins. Prints a row for each: microseconds of a small fill on the library's stream, and of a copy to
+// and from pinned memory there, alone and beside the held streams; "stalled" where one took longer than a second,
+// "hangs" where a call did not come back. A second table is about streams that are held by a wait while another thread
+// of the user is in a call of the driver that may wait for them: whether the library can submit anything meanwhile.
 //
 // Each cell is measured in a process of its own (stream_hold --cell ...), because the driver reads the variable when it
 // starts, and because a call that does not come back can only be ended with its process. Ends with 1 if a cell failed
@@ -50,18 +52,20 @@ class Library {
     devices_ = TRY(open_devices());
     device_ = TRY(devices_->open(0));
     memory_ = TRY(device_->allocate(kWorkBytes));
+    pinned_ = TRY(device_->allocate_pinned(kWorkBytes));
     stream_ = TRY(device_->make_stream(true));
     event_ = TRY(device_->make_event(false, false));
     return {};
   }
 
+  enum class Kind { kFill, kCopies };
   // Median microseconds; no value: a piece of work was not done within a second.
-  Result<std::optional<double>> measure() {
+  Result<std::optional<double>> measure(Kind kind) {
     std::vector<double> times;
     const Clock::time_point begin = Clock::now();
     while (times.size() < kRounds && Clock::now() - begin < kLongEnough) {
       const Clock::time_point start = Clock::now();
-      TRY(device_->fill(memory_, std::byte{2}, kWorkBytes, stream_));
+      TRY(submit(kind));
       TRY(device_->record(event_, stream_));
       while (!TRY(device_->is_done(event_))) {
         if (Clock::now() - start > kStalled) return std::optional<double>();
@@ -76,9 +80,16 @@ class Library {
   Status end() { return device_->synchronize(stream_); }
 
  private:
+  Status submit(Kind kind) {
+    if (kind == Kind::kFill) return device_->fill(memory_, std::byte{2}, kWorkBytes, stream_);
+    TRY(device_->copy(pinned_, memory_, kWorkBytes, stream_));
+    return device_->copy(memory_, pinned_, kWorkBytes, stream_);
+  }
+
   std::unique_ptr<Devices> devices_;
   std::unique_ptr<Device> device_;
   std::byte* memory_ = nullptr;
+  std::byte* pinned_ = nullptr;
   StreamHandle* stream_ = nullptr;
   EventHandle* event_ = nullptr;
 };
@@ -89,6 +100,7 @@ struct Cell {
 };
 
 constexpr std::array<const char*, 4> kWays = {"nothing", "word", "host", "spin"};
+constexpr std::array<const char*, 5> kActs = {"nothing", "load", "pageable", "free", "free_pinned"};
 constexpr const char* kAsItIs = "default";  // of CUDA_DEVICE_MAX_CONNECTIONS
 
 // The user beside the measuring side: a thread, or a forked process. The fork comes before this process first calls the
@@ -146,20 +158,31 @@ class Beside {
   Status ended_;
 };
 
+struct Times {
+  std::optional<double> fill;
+  std::optional<double> copies;
+};
+
+Result<Times> measure_both(Library& library) {
+  const std::optional<double> fill = TRY(library.measure(Library::Kind::kFill));
+  if (!fill) return Times{};  // whatever comes behind it waits too
+  return Times{fill, TRY(library.measure(Library::Kind::kCopies))};
+}
+
 // The library opens the device and warms up before the user holds anything: calls of the driver that open or allocate
 // may wait for all work of the device.
-Result<std::optional<double>> measure_beside(const Signals& user, Library& library) {
+Result<Times> measure_beside(const Signals& user, Library& library) {
   TRY(library.begin());
-  TRY(library.measure());
+  TRY(measure_both(library));
   TRY(user.send());
   TRY(user.receive());
-  const std::optional<double> measured = TRY(library.measure());
+  const Times measured = TRY(measure_both(library));
   TRY(user.send());
   TRY(library.end());
   return measured;
 }
 
-Result<std::optional<double>> measure(const Cell& cell) {
+Result<Times> measure(const Cell& cell) {
   Beside beside;
   TRY(beside.begin(cell));
   Library library;
@@ -167,9 +190,16 @@ Result<std::optional<double>> measure(const Cell& cell) {
   // The side that fails first makes the other side fail too, so both errors are printed.
   const Status ended = beside.end();
   if (!ended.ok()) std::fprintf(stderr, "stream_hold: the user: %s\n", ended.error().message.c_str());
-  const std::optional<double> measured = TRY(std::move(time));
+  const Times measured = TRY(std::move(time));
   TRY(ended);
   return measured;
+}
+
+std::string text_of(const std::optional<double>& time) {
+  if (!time) return "stalled";
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.1f", *time);
+  return text.data();
 }
 
 int run_cell(const Cell& cell) {
@@ -178,11 +208,7 @@ int run_cell(const Cell& cell) {
     std::fprintf(stderr, "stream_hold: %s\n", measured.error().message.c_str());
     return 1;
   }
-  if (measured.value()) {
-    std::printf("%.1f", *measured.value());
-  } else {
-    std::printf("stalled");
-  }
+  std::printf("%s/%s", text_of(measured.value().fill).c_str(), text_of(measured.value().copies).c_str());
   return 0;
 }
 
@@ -222,10 +248,10 @@ std::string cell_text(const Cell& cell, const char* connections, bool& failed) {
     failed = true;
     return "failed";
   }
-  const pid_t child =
-      spawn({"stream_hold", "--cell", cell.processes ? "process" : "thread", kWays[static_cast<size_t>(cell.hold.way)],
-             std::to_string(cell.hold.streams), std::to_string(cell.hold.held), connections},
-            ends[1]);
+  const pid_t child = spawn({"stream_hold", "--cell", cell.processes ? "process" : "thread",
+                             kWays[static_cast<size_t>(cell.hold.way)], std::to_string(cell.hold.streams),
+                             std::to_string(cell.hold.held), connections, kActs[static_cast<size_t>(cell.hold.act)]},
+                            ends[1]);
   ::close(ends[1]);
   const std::optional<std::string> text = child > 0 ? read_all(ends[0]) : "";
   ::close(ends[0]);
@@ -238,13 +264,26 @@ std::string cell_text(const Cell& cell, const char* connections, bool& failed) {
   return "failed";
 }
 
+// The user's thread beside the holding one comes back when the streams go on, or before.
+void print_acts(bool& failed) {
+  std::printf("# the same, with a stream that is held by a word while another thread of the user is in the driver\n");
+  std::printf("# %15s %15s %15s %15s\n ", "load", "pageable", "free", "free_pinned");
+  for (const HoldAct act : {HoldAct::kLoad, HoldAct::kPageable, HoldAct::kFree, HoldAct::kFreePinned}) {
+    std::fflush(stdout);
+    std::printf(" %15s", cell_text({false, {HoldWay::kWord, 1, 1, act}}, kAsItIs, failed).c_str());
+  }
+  std::printf("\n");
+}
+
 int run_all() {
   if (const auto devices = open_devices(); !devices.ok()) {
     std::printf("skipped: %s\n", devices.error().message.c_str());
     return 0;
   }
-  std::printf("# median microseconds of a small fill on the library's stream beside a user's held streams\n");
-  std::printf("# %-10s %-12s %8s %6s %10s %10s %10s %10s\n", "user", "connections", "streams", "held", "free", "word",
+  std::printf(
+      "# median microseconds of a small fill / of two small copies on the library's stream beside a user's held "
+      "streams\n");
+  std::printf("# %-10s %-12s %8s %6s %15s %15s %15s %15s\n", "user", "connections", "streams", "held", "free", "word",
               "host", "spin");
   bool failed = false;
   for (const bool processes : {false, true}) {
@@ -253,13 +292,14 @@ int run_all() {
         std::printf("  %-10s %-12s %8d %6d", processes ? "process" : "thread", connections, streams, held);
         for (const HoldWay way : {HoldWay::kNothing, HoldWay::kWord, HoldWay::kHost, HoldWay::kSpin}) {
           std::fflush(stdout);
-          std::printf(" %10s", cell_text({processes, {way, streams, held}}, connections, failed).c_str());
+          std::printf(" %15s", cell_text({processes, {way, streams, held}}, connections, failed).c_str());
         }
         std::printf("\n");
         std::fflush(stdout);
       }
     }
   }
+  print_acts(failed);
   return failed ? 1 : 0;
 }
 
@@ -267,7 +307,7 @@ int run_all() {
 
 int main(int argc, char** argv) {
   if (argc == 1) return run_all();
-  if (argc != 7 || std::strcmp(argv[1], "--cell") != 0) {
+  if (argc != 8 || std::strcmp(argv[1], "--cell") != 0) {
     std::fprintf(stderr, "Usage: stream_hold\n");
     return 2;
   }
@@ -277,10 +317,13 @@ int main(int argc, char** argv) {
   cell.processes = std::strcmp(argv[2], "process") == 0;
   const auto way =
       std::find_if(kWays.begin(), kWays.end(), [&](const char* one) { return std::strcmp(one, argv[3]) == 0; });
-  if (way == kWays.end()) return 2;
+  const auto act =
+      std::find_if(kActs.begin(), kActs.end(), [&](const char* one) { return std::strcmp(one, argv[7]) == 0; });
+  if (way == kWays.end() || act == kActs.end()) return 2;
   cell.hold.way = static_cast<HoldWay>(way - kWays.begin());
   cell.hold.streams = std::atoi(argv[4]);
   cell.hold.held = std::atoi(argv[5]);
+  cell.hold.act = static_cast<HoldAct>(act - kActs.begin());
   if (std::strcmp(argv[6], kAsItIs) != 0) ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", argv[6], 1);
   return run_cell(cell);
 }
