@@ -45,6 +45,10 @@ class Gate {
   Result<uint32_t> hold(StreamHandle* stream);
   void open(uint32_t ticket);  // never one that was opened already
   void open_all();             // every ticket that hold() has returned so far
+  // Tickets that are not open. For the thread that calls hold().
+  uint32_t held() const {
+    return last_.load(std::memory_order_relaxed) - std::atomic_ref<uint32_t>(*word_).load(std::memory_order_acquire);
+  }
 
  private:
   Gate(Device& device, GateWay way, uint32_t* word, bool owns_word)

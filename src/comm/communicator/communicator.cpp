@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/out_of_memory.h"
 #include "comm/calls/captured_calls.h"
+#include "comm/device/driver_watch.h"
 #include "comm/setup/device_setup.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
@@ -147,6 +148,11 @@ Status Communicator::start() {
   Status driven = engine_->opened();
   if (driven.ok()) driven = Progress::process().add(engine_);
   if (driven.ok()) driven = Progress::process().add(std::static_pointer_cast<Pollable>(mesh_));
+  if (driven.ok() && engine_->driver_calls() != nullptr) {
+    driver_watch_ = std::make_shared<DriverWatch>(engine_, engine_->driver_calls(), membership_.own_name(),
+                                                  membership_.settings().config.timeout_ns);
+    driven = Progress::process().add(driver_watch_);
+  }
   if (driven.ok()) {
     leave_at_exit(shared_from_this());
   } else {

@@ -30,6 +30,7 @@
 
 namespace trestle {
 
+class DriverWatch;
 class MeshPoller;
 class StopFlags;
 
@@ -145,6 +146,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const std::shared_ptr<StopFlags> stops_;  // of splits under way: raised by a failure
   const std::shared_ptr<FailureListeners> listeners_;
   const std::shared_ptr<MeshPoller> mesh_;
+  std::shared_ptr<DriverWatch> driver_watch_;  // nullptr: there is no device
   const std::shared_ptr<Engine> engine_;
   const std::shared_ptr<Stream> own_stream_ = std::make_shared<Stream>();
   CallPath calls_;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/communicator/communicator.h"
+#include "comm/device/driver_watch.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/mesh_sequence.h"
 #include "comm/watch/process_exit.h"
@@ -95,6 +96,7 @@ void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
   }
   Progress::process().remove(engine_.get());
   Progress::process().remove(mesh_.get());
+  if (driver_watch_ != nullptr) Progress::process().remove(driver_watch_.get());
   mesh_->leave(linger_ms, by_exit);
   forget_at_exit(this);
 }

@@ -1,5 +1,6 @@
 #include "comm/device/device_stream.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 
 #include "comm/device/graph_place.h"
 #include "comm/device/opened_devices.h"
+#include "engine/run/progress.h"
 
 namespace trestle {
 
@@ -83,8 +85,16 @@ Status DeviceStream::check_usable(bool mark) {
                                         " calls, and its driver has no room for more: synchronize first"};
 }
 
+// The calls end by themselves, by their deadlines or by an abort. Without words in streams a mark runs out of room.
+void DeviceStream::wait_for_room() const {
+  if (!device_.links().waits_for_words() || link_->gate->held() < kMostHeld) return;
+  const Progress::IdleDrive idle_too;  // this thread may be the only one that would drive them
+  while (link_->gate->held() >= kMostHeld) ::poll(nullptr, 0, 1);
+}
+
 Result<OuterStream::Ticket> DeviceStream::put(bool mark, bool gate) {
   TRY(check_usable(mark));
+  if (gate) wait_for_room();
   Ticket ticket;
   if (mark) ticket.mark = TRY(link_->mark->put(stream_));
   if (gate) ticket.gate = TRY(link_->gate->hold(stream_));

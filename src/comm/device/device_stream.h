@@ -17,6 +17,11 @@ class OpenedDevice;
 
 class DeviceStream : public OuterStream {
  public:
+  // Calls that hold the stream at the same time. A stream of a driver has room for about a thousand commands, and a
+  // thread that submits one more waits in the driver, which may then let no other thread submit what the calls wait
+  // for.
+  static constexpr uint32_t kMostHeld = 200;
+
   // The device outlives it.
   static Result<std::unique_ptr<OuterStream>> create(OpenedDevice& device, StreamHandle* stream);
   DeviceStream(const DeviceStream&) = delete;
@@ -39,6 +44,7 @@ class DeviceStream : public OuterStream {
   DeviceStream(OpenedDevice& device, StreamHandle* stream, std::unique_ptr<StreamLink> link);
   Status check_thread() const;
   Status check_usable(bool mark);
+  void wait_for_room() const;
 
   OpenedDevice& device_;
   StreamHandle* const stream_;

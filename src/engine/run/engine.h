@@ -126,6 +126,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The board of devices, or nullptr. device_board.h says who may call what.
   DeviceBoard* device_board() const { return config_.device.board.get(); }
 
+  // Of its device; nullptr: it has none.
+  const std::shared_ptr<DriverCalls>& driver_calls() const { return config_.device.calls; }
+
   // Sets the communicator's failure. The first one stays, later ones are ignored. Operations end with it at the next
   // progress.
   void fail(Error error);

@@ -237,6 +237,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   };
   Head head();
 
+  // Opens the gates of the calls of this engine that are next, which stay queued; nullptr: of all calls.
+  void let_outer_go(const Engine* only);
+  // Those of the calls that are queued.
+  std::vector<std::shared_ptr<Engine>> engines() const;
   // For the StreamPoller. Whether the head waits for the outer stream; asks where that is, and moves on.
   bool waits_for_outer() const { return waits_for_outer_.load(std::memory_order_seq_cst); }
   void ask_outer() { pump(); }

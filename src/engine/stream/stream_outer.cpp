@@ -1,4 +1,8 @@
 // A stream's places in its outer stream.
+#include <algorithm>
+
+#include "engine/run/engine.h"
+#include "engine/run/operation.h"
 #include "engine/stream/stream.h"
 #include "engine/stream/stream_poller.h"
 
@@ -14,7 +18,9 @@ Result<std::shared_ptr<Stream>> Stream::on(std::unique_ptr<OuterStream> outer) {
 Result<std::shared_ptr<Stream>> Stream::capture(std::shared_ptr<CaptureLane> lane, std::shared_ptr<GraphCalls> calls) {
   const MutexLock in_order(entry_mutex_);
   std::unique_ptr<OuterStream> place = TRY(outer_->capture(std::move(lane), std::move(calls)));
-  return std::shared_ptr<Stream>(new Stream(std::move(place)));
+  std::shared_ptr<Stream> stream(new Stream(std::move(place)));
+  StreamPoller::process().add_place(stream);
+  return stream;
 }
 
 // A stream that is dropped with calls on it, because the process ends, must not hold the outer stream for ever. The
@@ -24,6 +30,30 @@ Stream::~Stream() {
   for (const StreamItem& item : items_) {
     if (item.outer.gate) outer_->open(*item.outer.gate);
   }
+}
+
+// An open gate also lets those before it go, which may be of engines that are well.
+void Stream::let_outer_go(const Engine* only) {
+  const MutexLock lock(mutex_);
+  for (StreamItem& item : items_) {
+    const auto is_of_engine = [only](Operation* one) { return &one->engine() == only; };
+    const bool is_sure = !item.reserved && item.wait == nullptr && std::ranges::all_of(item.operations, is_of_engine);
+    if (only != nullptr && !is_sure) return;
+    if (item.outer.gate) outer_->open(*item.outer.gate);
+    item.outer.gate.reset();
+  }
+}
+
+std::vector<std::shared_ptr<Engine>> Stream::engines() const {
+  std::vector<std::shared_ptr<Engine>> engines;
+  const MutexLock lock(mutex_);
+  for (const StreamItem& item : items_) {
+    for (Operation* const operation : item.operations) {
+      auto engine = operation->engine().shared_from_this();
+      if (std::ranges::find(engines, engine) == engines.end()) engines.push_back(std::move(engine));
+    }
+  }
+  return engines;
 }
 
 // The item is made first: once the outer stream is held, nothing may fail.

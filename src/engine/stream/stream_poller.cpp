@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/out_of_memory.h"
+#include "engine/run/engine.h"
 #include "engine/stream/stream.h"
 
 namespace trestle {
@@ -80,6 +81,33 @@ Status StreamPoller::start() {
   checker_ = TRY(Thread::start([this] { check_loop(); }));
   started_ = true;
   return {};
+}
+
+// A program may capture thousands of calls, so it looks for those that are gone only now and then.
+void StreamPoller::add_place(const std::shared_ptr<Stream>& stream) {
+  const MutexLock lock(mutex_);
+  if (places_.size() >= 2 * places_seen_) {
+    std::erase_if(places_, [](const std::weak_ptr<Stream>& one) { return one.expired(); });
+    places_seen_ = std::max<size_t>(places_.size(), 64);
+  }
+  places_.push_back(stream);
+}
+
+void StreamPoller::let_go(const Engine* only, const Error& why) {
+  std::vector<std::weak_ptr<Stream>> all;
+  {
+    const MutexLock lock(mutex_);
+    all = streams_;
+    all.insert(all.end(), places_.begin(), places_.end());
+  }
+  for (const std::weak_ptr<Stream>& one : all) {
+    const auto stream = one.lock();
+    if (stream == nullptr) continue;
+    for (const std::shared_ptr<Engine>& engine : stream->engines()) {
+      if (only == nullptr || engine.get() == only) engine->fail(copy_of(why));
+    }
+    stream->let_outer_go(only);
+  }
 }
 
 void StreamPoller::ring() {

@@ -19,6 +19,7 @@
 
 namespace trestle {
 
+class Engine;
 class Stream;
 
 // Something for the process's threads to do when a thread of the driver finds that it is time. The driver's thread may
@@ -46,6 +47,12 @@ class StreamPoller {
 
   // For as long as the stream exists. Error: the thread could not be started; nothing was added.
   Status add(const std::shared_ptr<Stream>& stream);
+  // The same for a stream of the launches of a graph, which never waits.
+  void add_place(const std::shared_ptr<Stream>& stream);
+  // For calls that nothing drives any more: fails their engines, and lets the outer streams go past them although they
+  // are not done. only: those of this engine that are next on their streams; nullptr: all. Does not call a driver that has
+  // words in streams.
+  void let_go(const Engine* only, const Error& why);
   // A stream has begun to wait. Takes no lock.
   void ring();
   // Runs the errand soon, on the first thread; once for all calls that were made before it begins. Only after add().
@@ -65,6 +72,8 @@ class StreamPoller {
   Mutex mutex_;
   bool started_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::vector<std::weak_ptr<Stream>> streams_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<Stream>> places_ TRESTLE_GUARDED_BY(mutex_);  // in graphs
+  size_t places_seen_ TRESTLE_GUARDED_BY(mutex_) = 0;                     // when those that are gone were dropped last
   std::atomic<bool> asleep_{false};        // until somebody rings
   std::atomic<Errand*> errands_{nullptr};  // the last one first
   std::atomic<bool> stop_{false};

@@ -187,6 +187,7 @@ Status DeviceBoard::ask_device() {
 }
 
 Result<bool> DeviceBoard::poll(ExpressCall& call) {
+  const DriverCalls::Inside inside(*config_.calls);
   waits_ = true;
   if (!call.published) {
     if (!is_next(call) || !has_room()) return false;

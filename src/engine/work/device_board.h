@@ -25,6 +25,7 @@
 #include "device/kernels.h"
 #include "engine/stream/outer_stream.h"
 #include "engine/work/board_memory.h"
+#include "engine/work/driver_calls.h"
 #include "engine/work/look_timer.h"
 #include "engine/work/polled.h"
 #include "express/express.h"
@@ -40,6 +41,7 @@ struct DeviceBoardConfig {
   std::function<void(std::shared_ptr<const void>)> keep;
   std::function<void(const std::shared_ptr<const void>&)> let_go;
   uint64_t first_sequence = 1;  // for tests; the same on all ranks
+  std::shared_ptr<DriverCalls> calls = std::make_shared<DriverCalls>();
 };
 
 class DeviceBoard : public Polled {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/work/device_board.h"
+#include "engine/work/driver_calls.h"
 #include "engine/work/host_shares.h"
 #include "engine/work/work_queue.h"
 #include "memory/memory_source.h"
@@ -28,6 +29,7 @@ struct DevicePlace {
   // Does all work on the device's memory, and copies between it and pinned memory. Its work has no user-defined
   // functions, and views of transports only from ranks with a path of any kind (memory/peer_paths.h).
   std::unique_ptr<WorkQueue> work;
+  std::shared_ptr<DriverCalls> calls;    // those of the queue and of the board, while they are driven
   std::unique_ptr<MemorySource> memory;  // of the device: for partial results
   std::unique_ptr<MemorySource> pinned;  // of the host, where the device reads and writes it: for bounce buffers
   std::unique_ptr<DeviceBoard> board;    // nullptr: small collectives run as the others

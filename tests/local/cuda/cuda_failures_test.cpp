@@ -1,5 +1,6 @@
 // What goes wrong with calls on streams of a device: whatever happens, the stream goes on and the failure is told.
 #include <string>
+#include <thread>
 
 #include "local/cuda/fake_gpu.h"
 
@@ -217,6 +218,48 @@ TEST(CudaFailures, EachCallOfTheDriverMayFail) {
       driver().fail(-1, 0);
       gpu.await_idle(cuda);
     }
+  });
+}
+
+// A thread of the program waits in the driver for a stream that is held, and the driver lets nobody submit anything
+// meanwhile. So the calls that hold the stream cannot go on, nor can what would end them at their deadline.
+TEST(CudaFailures, ADriverThatKeepsEveryThreadWaitingIsToldAndLetGo) {
+  ranks::isolated([] {
+    Gpu gpu;
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.timeoutMs = 2000;  // the least that is waited for the driver
+    config.device = 0;
+    trestleComm_t comms[2];
+    ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms, 2, &config)));
+    constexpr size_t kMany = 1 << 20;
+    StreamHandle* cuda[2];
+    trestleStream_t streams[2];
+    driver().hold_streams(true);
+    for (int r = 0; r < 2; ++r) {
+      auto* const buffer = reinterpret_cast<float*>(gpu.device().allocate(kMany * sizeof(float)).value());
+      cuda[r] = gpu.make_stream();
+      streams[r] = wrapped(cuda[r]);
+      ASSERT_TRUE(succeeded(all_reduce(buffer, kMany, comms[r], streams[r])));
+    }
+    driver().let_slow_calls_wait(true);
+    driver().let_slow_calls_hold_up_others(true);
+    std::thread program([&] { EXPECT_TRUE(gpu.device().allocate(1000).ok()); });
+    ranks::wait_until([] { return driver().slow_calls_waiting() > 0; });
+    driver().hold_streams(false);
+    program.join();  // it does not wait for ever
+    driver().let_slow_calls_hold_up_others(false);
+    driver().let_slow_calls_wait(false);
+    for (int r = 0; r < 2; ++r) {
+      gpu.await_idle(cuda[r]);
+      EXPECT_NE(trestleStreamSynchronize(streams[r]), trestleSuccess);
+      EXPECT_TRUE(succeeded(trestleStreamDestroy(streams[r])));
+    }
+    const std::string said =
+        std::string(trestleGetLastError(comms[0])) + "; " + std::string(trestleGetLastError(comms[1]));
+    EXPECT_TRUE(ranks::contains(said, "CUDA's driver has not returned from a call")) << said;
+    EXPECT_TRUE(ranks::contains(said, "CUDA_MODULE_LOADING=EAGER")) << said;
+    for (const trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
+    EXPECT_EQ(driver().misuse(), "");
   });
 }
 

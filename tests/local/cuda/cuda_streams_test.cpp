@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "local/cuda/fake_gpu.h"
 
@@ -183,6 +184,38 @@ TEST(CudaStreams, ManyStreamsOneAfterTheOther) {
       ASSERT_TRUE(succeeded(trestleStreamDestroy(stream)));
     }
     gpu.await_idle(cuda);
+    destroy(comms);
+  });
+}
+
+// More would fill the driver's queue of the stream, and a thread that waits there may hold up all others.
+TEST(CudaStreams, HoldTwoHundredCallsAndThenTheCaller) {
+  ranks::isolated([] {
+    constexpr int kCalls = 500;
+    constexpr int kMostHeld = 200;
+    Gpu gpu;
+    const auto comms = communicators({0, 0});
+    Rank ranks[] = {{gpu, comms[0], 3, 1}, {gpu, comms[1], 3, 1}};
+    std::atomic<int> made[2] = {0, 0};
+    driver().hold_streams(true);
+    std::vector<std::thread> callers;
+    for (int r = 0; r < 2; ++r) {
+      callers.emplace_back([&, r] {
+        for (; made[r] < kCalls; ++made[r])
+          ASSERT_TRUE(succeeded(trestleAllReduce(ranks[r].given, ranks[r].buffer, 3, trestleFloat32, trestleSum,
+                                                 ranks[r].comm, ranks[r].stream)));
+      });
+    }
+    ranks::wait_until([&] { return made[0] == kMostHeld && made[1] == kMostHeld; });
+    driver().hold_streams(false);
+    for (std::thread& caller : callers) caller.join();
+    for (Rank& rank : ranks) {
+      ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream)));
+      gpu.await_idle(rank.cuda);
+      EXPECT_EQ(rank.buffer[2], 2);
+      ASSERT_TRUE(succeeded(trestleStreamDestroy(rank.stream)));
+    }
+    EXPECT_LE(driver().most_waiting(), 2 * kMostHeld + 2) << "a mark and a gate for each, and what is being done";
     destroy(comms);
   });
 }

@@ -1,0 +1,54 @@
+#include "comm/device/driver_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "engine/run/engine.h"
+#include "engine/stream/stream.h"
+#include "engine/stream/stream_poller.h"
+
+namespace trestle {
+
+namespace {
+
+constexpr int64_t kBetweenLooksNs = 1'000'000'000;
+
+uint32_t looks_of(int64_t timeout_ns) {
+  if (timeout_ns <= 0) return DriverWatch::kMostLooks;
+  return static_cast<uint32_t>(std::clamp<int64_t>(timeout_ns / kBetweenLooksNs, 1, DriverWatch::kMostLooks));
+}
+
+}  // namespace
+
+DriverWatch::DriverWatch(const std::shared_ptr<Engine>& engine, std::shared_ptr<DriverCalls> calls, std::string name,
+                         int64_t timeout_ns)
+    : engine_(engine), calls_(std::move(calls)), name_(std::move(name)), most_looks_(looks_of(timeout_ns)) {}
+
+void DriverWatch::poll(int64_t now_ns) {
+  if (now_ns < due_ns_) return;
+  due_ns_ = now_ns + kBetweenLooksNs;
+  const uint32_t turns = calls_->turns();
+  const bool is_same_call = turns % 2 == 1 && turns == turns_;
+  turns_ = turns;
+  looks_ = is_same_call ? looks_ + 1 : 0;
+  if (looks_ < most_looks_) return;
+  // Without memory for the sentence it tries again at the next look.
+  unless_out_of_memory([this] { break_circle(); }, [] {});
+}
+
+void DriverWatch::break_circle() const {
+  const std::shared_ptr<Engine> engine = engine_.lock();
+  if (engine == nullptr) return;
+  const Error why{Code::kUnhandledDeviceError,
+                  name_ + ": CUDA's driver has not returned from a call for " + std::to_string(looks_) +
+                      " s. Another thread of this process may be in a call of the driver that waits for a stream which "
+                      "a collective holds: the first launch of a kernel, which loads it (CUDA_MODULE_LOADING=EAGER "
+                      "loads kernels before), a copy to or from memory that is not pinned, cudaFree or cudaMalloc. The "
+                      "communicator fails, and its streams go on"};
+  engine->fail(copy_of(why));
+  // The thread may wait for streams of other communicators as well.
+  StreamPoller::process().let_go(looks_ == most_looks_ ? engine.get() : nullptr, why);
+}
+
+}  // namespace trestle
