@@ -2,7 +2,9 @@
 // device has no state that changes.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <vector>
 
 #include "device/device.h"
 #include "device/driver.h"
@@ -25,6 +27,7 @@ class CudaDevices : public Devices {
   Result<CUdevice> device_of(CUcontext context) const;
   const Driver driver_;
   const int count_;
+  std::atomic<CUcontext> any_context_{nullptr};  // of a device that was opened
 };
 
 class CudaDevice : public Device {
@@ -50,6 +53,10 @@ class CudaDevice : public Device {
   Result<MemoryTicket> share(const std::byte* memory) override;
   Result<std::byte*> open(const MemoryTicket& ticket) override;
   Status close(std::byte* opened) override;
+  bool maps_descriptors() const override { return maps_descriptors_; }
+  Result<DescribedMemory> allocate_described(uint64_t bytes) override;
+  Result<std::byte*> map_described(int descriptor, uint64_t bytes) override;
+  Status unmap_described(std::byte* memory, uint64_t bytes) override;
   Result<bool> can_reach(const Device& other) override;
   Result<bool> joined_by_nvlink(const std::string& pci) override;
   Status reach(const Device& other) override;
@@ -105,6 +112,14 @@ class CudaDevice : public Device {
   template <class Function, class... Arguments>
   Result<bool> ask(const char* name, Function function, Arguments... arguments) const;
   Status has_one_address(std::byte* memory);
+  // How memory that others map by a descriptor is made.
+  CUmemAllocationProp described() const;
+  Result<bool> can_map_descriptors() const;
+  // Maps the memory for these devices, and lets go of the handle, also after an error.
+  Result<std::byte*> map(CUmemGenericAllocationHandle handle, uint64_t bytes, const std::vector<CUdevice>& users);
+  Status let_use(CUdeviceptr memory, uint64_t bytes, const std::vector<CUdevice>& users) const;
+  // This device and all that reach it.
+  Result<std::vector<CUdevice>> possible_users() const;
   Result<uint64_t> memory_mbps();
   Result<bool> try_word_waits();
   // Submits a write and a wait for it. `submitted`: both were, which is false if the driver does not have them.
@@ -114,6 +129,7 @@ class CudaDevice : public Device {
   const CUdevice device_;
   const CUcontext context_;
   bool word_waits_ = false;
+  bool maps_descriptors_ = false;
   DeviceInfo info_;
 };
 

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace trestle {
 
@@ -77,6 +78,14 @@ struct EventTicket {
   std::array<std::byte, 64> handle{};
 };
 
+// Memory of a device that other processes map by a descriptor, which is passed to them over a socket.
+struct DescribedMemory {
+  std::byte* memory = nullptr;
+  UniqueFd descriptor;
+};
+
+inline constexpr uint64_t kDescribedBlockBytes = uint64_t{2} << 20;
+
 struct LaunchShape {
   uint32_t blocks = 1;
   uint32_t row_blocks = 1;  // the grid's second dimension
@@ -110,6 +119,15 @@ class Device {
   // same allocation may be opened several times.
   virtual Result<std::byte*> open(const MemoryTicket& ticket) = 0;
   virtual Status close(std::byte* opened) = 0;  // as open() returned it
+  // The same by descriptors. Such memory exists as long as any process has it mapped, so whoever reads it is not harmed
+  // when its owner frees it or dies; CUDA leaves that open for tickets. False from maps_descriptors(): the others
+  // return an error.
+  virtual bool maps_descriptors() const = 0;
+  // bytes: whole blocks of kDescribedBlockBytes. All devices of this process that reach this one may use it.
+  virtual Result<DescribedMemory> allocate_described(uint64_t bytes) = 0;
+  // descriptor: stays the caller's, and is not needed afterwards. bytes: at most as many as were allocated.
+  virtual Result<std::byte*> map_described(int descriptor, uint64_t bytes) = 0;
+  virtual Status unmap_described(std::byte* memory, uint64_t bytes) = 0;  // of either of the two
   // can_reach(): whether kernels and copies of this device can use the other one's memory. reach(): lets them.
   virtual Result<bool> can_reach(const Device& other) = 0;
   virtual Status reach(const Device& other) = 0;  // also if it reaches already
@@ -185,7 +203,7 @@ class Devices {
   virtual int count() const = 0;
   // Retains the device's primary context. Slow. kInvalidArgument: there is no such device.
   virtual Result<std::unique_ptr<Device>> open(int index) = 0;
-  // What an address is; takes any address.
+  // What an address is; takes any address. A device must be open.
   virtual Result<PointerInfo> look_at(const void* pointer) = 0;
   // The device that a stream belongs to. A default stream is that of the calling thread's current device. Slow.
   // kInvalidArgument: its context is not a primary one; kInvalidUsage: a default stream, and the thread has no current

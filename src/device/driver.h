@@ -50,6 +50,16 @@
   X(cuIpcCloseMemHandle, 4010)                         \
   X(cuIpcGetEventHandle, 4010)                         \
   X(cuIpcOpenEventHandle, 4010)                        \
+  X(cuMemCreate, 10020)                                \
+  X(cuMemRelease, 10020)                               \
+  X(cuMemAddressReserve, 10020)                        \
+  X(cuMemAddressFree, 10020)                           \
+  X(cuMemMap, 10020)                                   \
+  X(cuMemUnmap, 10020)                                 \
+  X(cuMemSetAccess, 10020)                             \
+  X(cuMemExportToShareableHandle, 10020)               \
+  X(cuMemImportFromShareableHandle, 10020)             \
+  X(cuMemGetAllocationGranularity, 10020)              \
   X(cuDeviceCanAccessPeer, 4000)                       \
   X(cuCtxEnablePeerAccess, 4000)                       \
   X(cuStreamCreateWithPriority, 5050)                  \

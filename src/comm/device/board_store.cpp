@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostAddressBytes = 1024;
 
 struct OpenedBoard {
-  std::unique_ptr<OpenedMemory> memory;
+  std::shared_ptr<const OpenedMemory> memory;
   Segment pages;
 };
 
@@ -44,10 +44,11 @@ bool BoardStore::is_left(const Kept& kept) {
   return true;
 }
 
-BoardStore::Kept* BoardStore::take_free(uint64_t bytes) {
+BoardStore::Kept* BoardStore::take_free(uint64_t bytes, SharedBy by) {
   const MutexLock lock(mutex_);
   for (Kept& kept : kept_) {
-    if (kept.lent || kept.bytes < bytes || !is_left(kept)) continue;
+    if (kept.lent || (by == SharedBy::kTicket && kept.shared.by != by) || kept.shared.bytes < bytes || !is_left(kept))
+      continue;
     kept.lent = true;
     return &kept;
   }
@@ -73,17 +74,16 @@ Result<BoardStore::Page> BoardStore::take_page() {
   return take();
 }
 
-Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes) {
+Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes, SharedBy by) {
   std::list<Kept> made(1);
   Kept& kept = made.front();
-  kept.shared = TRY(allocate_shared(device_, bytes));
+  kept.shared = TRY(allocate_shared(device_, bytes, by));
   const Result<Page> page = take_page();
   if (!page.ok()) {  // nobody knows of the memory
-    TRY(device_.free(kept.shared.memory));
+    TRY(free_shared(device_, std::move(kept.shared)));
     return page.error();
   }
   kept.page = page.value();
-  kept.bytes = bytes;
   kept.lent = true;
   const MutexLock lock(mutex_);
   kept_.splice(kept_.end(), made);
@@ -92,8 +92,9 @@ Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes) {
 
 BoardAddress BoardStore::address_of(const Kept& kept) {
   const Segment& segment = *kept.page.segment;
-  return {{kept.shared.ticket, mem_new_id(), kept.bytes, 0},
-          {ticket_of(segment), mem_new_id(), kPages * sizeof(BoardPage), kept.page.number * sizeof(BoardPage)},
+  const uint64_t at = kept.page.number * sizeof(BoardPage);
+  return {{kept.shared.by, kept.shared.ticket, mem_new_id(), kept.nonce, kept.shared.bytes, 0},
+          {SharedBy::kTicket, ticket_of(segment), mem_new_id(), 0, kPages * sizeof(BoardPage), at},
           kept.lending};
 }
 
@@ -104,10 +105,10 @@ void BoardStore::take_back(Kept& kept) {
 
 // Kernels of other ranks may write as soon as these know of the memory, so it is cleared before. Words about
 // an earlier lending stay in the page: a late rank may still write one.
-Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others) {
+Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others, SharedBy by) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
-  Kept* kept = take_free(bytes);
-  if (kept == nullptr) kept = TRY(make(bytes));
+  Kept* kept = take_free(bytes, by);
+  if (kept == nullptr) kept = TRY(make(bytes, by));
   std::shared_ptr<const void> held(kept, [this](Kept* one) { take_back(*one); });
   BoardPage& page = kept->page.board();
   page.control = {};
@@ -116,16 +117,17 @@ Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, ui
   kept->others = others;
   ++kept->lending;
   return Lent{std::make_shared<BoardMemory>(kept->shared.memory, page, kept->lending, std::move(held)),
-              address_of(*kept)};
+              address_of(*kept), kept->shared.descriptor.get()};
 }
 
-Result<std::shared_ptr<BoardMemory>> open_board(Device& device, const BoardAddress& address) {
+Result<std::shared_ptr<BoardMemory>> open_board(DeviceUse& use, const BoardAddress& address,
+                                                const UniqueFd& descriptor) {
   const MemoryAddress& at = address.page;
   if (at.bytes < sizeof(BoardPage) || at.probe > at.bytes - sizeof(BoardPage) || at.probe % alignof(BoardPage) != 0)
     return Error{Code::kRemoteError, "its page is shorter than it says"};
   auto opened = std::make_shared<OpenedBoard>();
   opened->pages = TRY(open_segment(at.ticket, at.bytes));
-  opened->memory = TRY(OpenedMemory::open(device, SharedPlace::kDevice, address.memory));
+  opened->memory = TRY(use.open(SharedPlace::kDevice, address.memory, descriptor));
   auto* const page = std::launder(reinterpret_cast<BoardPage*>(opened->pages.data() + at.probe));
   std::byte* const memory = opened->memory->region().base;
   return std::make_shared<BoardMemory>(memory, *page, address.lending, std::move(opened));

@@ -7,50 +7,40 @@
 
 namespace trestle {
 
-// Leaves a block that is much too large to a larger request. nullptr: nothing fits.
-std::byte* KeptMemory::take_kept(uint64_t bytes) {
-  const MutexLock lock(mutex_);
-  Block* best = nullptr;
-  for (Block& block : blocks_) {
-    const bool fits = !block.given && block.bytes >= bytes && block.bytes / 2 <= bytes;
-    if (fits && (best == nullptr || block.bytes < best->bytes)) best = &block;
-  }
-  if (best == nullptr) return nullptr;
-  best->given = true;
-  return best->memory;
-}
-
 // The driver may take long, and other threads must not wait for that, so it is asked without the mutex. The element of
 // the list is made before, because nothing may fail once the driver has given memory.
-std::byte* KeptMemory::allocate(uint64_t bytes) {
-  if (std::byte* const kept = take_kept(bytes)) return kept;
+std::byte* DeviceMemory::allocate(uint64_t bytes) {
   std::list<Block> made(1);
+  {
+    const MutexLock lock(mutex_);
+    if (const auto kept = best_fit(kept_, bytes); kept != kept_.end()) {
+      given_.splice(given_.end(), kept_, kept);
+      return given_.back().memory;
+    }
+  }
   const Progress::IdleDrive idle_too;  // the driver may wait for calls that only this thread would drive
-  const Result<std::byte*> got = get(bytes);
+  const Result<Block> got = use_->take(place_, bytes);
   if (!got.ok()) {
     LOG(kWarn, kAlloc, "%llu bytes for staging on a device: %s", static_cast<unsigned long long>(bytes),
         got.error().message.c_str());
     source_is_empty();
   }
-  made.front() = {got.value(), bytes, true};
+  made.front() = got.value();
   const MutexLock lock(mutex_);
-  blocks_.splice(blocks_.end(), made);
-  return got.value();
+  given_.splice(given_.end(), made);
+  return given_.back().memory;
 }
 
-void KeptMemory::free(std::byte* memory) {
+void DeviceMemory::free(std::byte* memory) {
   const MutexLock lock(mutex_);
-  std::ranges::find(blocks_, memory, &Block::memory)->given = false;
+  kept_.splice(kept_.end(), given_, std::ranges::find(given_, memory, &Block::memory));
 }
 
-// A device that fails has failed its users already.
-void KeptMemory::end() {
+DeviceMemory::~DeviceMemory() {
   const MutexLock lock(mutex_);
-  for (const Block& block : blocks_) {
-    const Status freed = give_back(block.memory);
-    if (!freed.ok()) LOG(kInfo, kAlloc, "staging of a device was not freed: %s", freed.error().message.c_str());
+  for (const std::list<Block>* const blocks : {&given_, &kept_}) {
+    for (const Block& block : *blocks) use_->keep(place_, block);
   }
-  blocks_.clear();
 }
 
 }  // namespace trestle

@@ -1,64 +1,36 @@
-// DeviceMemory, PinnedMemory: the sources of memory of one device, over src/device. The device outlives them. Threads:
-// memory/memory_source.h.
+// DeviceMemory: a source of memory of one device, or of host memory that the device reads and writes at full speed, at
+// the same addresses. Threads: memory/memory_source.h.
 //
-// The driver may let a caller that frees memory wait for all work of the device, and so for a stream that is held until
-// a collective of this very engine ends. So what is freed is kept for the next request, and goes to the driver when the
-// source ends.
+// What is freed is kept for the next request of the engine, and goes to others (DeviceUse) when the source ends.
 #pragma once
 
 #include <list>
+#include <memory>
+#include <utility>
 
 #include "base/mutex.h"
-#include "device/device.h"
+#include "comm/device/device_use.h"
 #include "memory/memory_source.h"
 
 namespace trestle {
 
-class KeptMemory : public MemorySource {
+class DeviceMemory final : public MemorySource {
  public:
+  DeviceMemory(std::shared_ptr<DeviceUse> use, SharedPlace place) : use_(std::move(use)), place_(place) {}
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() override;
   std::byte* allocate(uint64_t bytes) override;
   void free(std::byte* memory) override;
 
- protected:
-  virtual Result<std::byte*> get(uint64_t bytes) = 0;
-  virtual Status give_back(std::byte* memory) = 0;
-  // For the destructors of derived classes: give_back() is theirs, so the base class cannot call it in its own.
-  void end();
-
  private:
-  struct Block {
-    std::byte* memory = nullptr;
-    uint64_t bytes = 0;
-    bool given = false;  // else it waits for a request that it fits
-  };
+  using Block = DeviceUse::Block;
 
-  std::byte* take_kept(uint64_t bytes);
-
-  Mutex mutex_;  // never held while the driver is called for more memory
-  std::list<Block> blocks_ TRESTLE_GUARDED_BY(mutex_);
-};
-
-class DeviceMemory final : public KeptMemory {
- public:
-  explicit DeviceMemory(Device& device) : device_(device) {}
-  ~DeviceMemory() override { end(); }
-
- private:
-  Result<std::byte*> get(uint64_t bytes) override { return device_.allocate(bytes); }
-  Status give_back(std::byte* memory) override { return device_.free(memory); }
-  Device& device_;
-};
-
-// Host memory that the device reads and writes at full speed, at the same addresses.
-class PinnedMemory final : public KeptMemory {
- public:
-  explicit PinnedMemory(Device& device) : device_(device) {}
-  ~PinnedMemory() override { end(); }
-
- private:
-  Result<std::byte*> get(uint64_t bytes) override { return device_.allocate_pinned(bytes); }
-  Status give_back(std::byte* memory) override { return device_.free_pinned(memory); }
-  Device& device_;
+  const std::shared_ptr<DeviceUse> use_;
+  const SharedPlace place_;
+  Mutex mutex_;  // never held while the driver is called
+  std::list<Block> given_ TRESTLE_GUARDED_BY(mutex_);
+  std::list<Block> kept_ TRESTLE_GUARDED_BY(mutex_);  // they wait for requests that they fit
 };
 
 }  // namespace trestle

@@ -17,6 +17,13 @@ Result<std::shared_ptr<DeviceKernels>> OpenedDevice::kernels() {
   return loaded;
 }
 
+std::shared_ptr<DeviceUse> OpenedDevice::use() {
+  const MutexLock lock(using_);
+  std::shared_ptr<DeviceUse> use = use_.lock();
+  if (use == nullptr) use_ = use = std::make_shared<DeviceUse>(*device_);
+  return use;
+}
+
 Result<PeerEnd> OpenedDevice::peer_end() {
   std::shared_ptr<DeviceKernels> kernels = TRY(this->kernels());
   const MutexLock lock(probing_);

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "comm/device/board_store.h"
+#include "comm/device/device_use.h"
 #include "comm/device/outbox_memory.h"
 #include "comm/device/peer_reach.h"
 #include "comm/device/stream_links.h"
@@ -44,6 +45,8 @@ class OpenedDevice {
   // The library's code on this device, which all of its users share: loading it takes the driver long. It stays as long
   // as one of them has it; the last one unloads it. Slow the first time. Any thread.
   Result<std::shared_ptr<DeviceKernels>> kernels();
+  // What the communicators that use the device share. Any thread.
+  std::shared_ptr<DeviceUse> use();
   // What the device needs to prove paths to other devices. Slow the first time. Any thread, but only one thread at a
   // time may use the probe.
   Result<PeerEnd> peer_end();
@@ -58,6 +61,8 @@ class OpenedDevice {
   std::vector<std::shared_ptr<const void>> kept_ TRESTLE_GUARDED_BY(keeping_);
   Mutex loading_;  // so that users who come at the same time load it once; nothing but kernels() takes it
   std::weak_ptr<DeviceKernels> kernels_ TRESTLE_GUARDED_BY(loading_);
+  Mutex using_;
+  std::weak_ptr<DeviceUse> use_ TRESTLE_GUARDED_BY(using_);
   Mutex probing_;  // while the probe is made
   std::unique_ptr<PeerProbe> probe_ TRESTLE_GUARDED_BY(probing_);
 };

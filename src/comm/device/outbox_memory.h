@@ -14,9 +14,11 @@
 
 namespace trestle {
 
-// OutboxStore: the outboxes of a device in one place. Other processes open them, and CUDA leaves open what happens to a
-// reader when such memory is freed. So they stay to the end of the process, and are lent to one communicator after the
-// other. Rooms that a failed communicator has not given back stay lent for ever: a peer may still read there.
+// OutboxStore: the outboxes of a device in one place. They stay to the end of the process, and are lent to one
+// communicator after the other. Rooms that a failed communicator has not given back stay lent, because a peer may still
+// read there. Memory of a device by a descriptor exists as long as a peer has it open, so an outbox there that has such
+// rooms is freed. Elsewhere CUDA leaves open what happens to a reader of freed memory: an outbox with few such rooms is
+// lent again, and one with many is left alone.
 //
 // Owned by its opened device, which is never destroyed. Any thread.
 class OutboxStore {
@@ -26,25 +28,33 @@ class OutboxStore {
     return uint64_t{place == SharedPlace::kDevice ? 64U : 32U} << 20;
   }
 
+  struct Lent {
+    std::shared_ptr<Outbox> outbox;  // the last pointer gives it back
+    MemoryAddress address;           // without `probe`
+    int descriptor = -1;             // by which peers open it, if so; the outbox has it
+  };
+
   OutboxStore(Device& device, SharedPlace place) : device_(device), place_(place) {}
-  // An outbox that nobody has, and of which most is free. It goes back when the last pointer to it ends. Slow. Errors:
-  // the driver's; without memory, or where memory cannot be shared.
-  Result<std::shared_ptr<Outbox>> lend();
-  // Of one that is lent. Without `probe`.
-  MemoryAddress address_of(const Outbox& outbox);
+  // An outbox that nobody has, and of which most is free. by: as for
+  // allocate_shared(); kTicket for host memory. Slow. Errors: the driver's;
+  // without memory, or where memory cannot be shared.
+  Result<Lent> lend(SharedBy by);
 
  private:
   struct Kept {
     std::unique_ptr<Outbox> outbox;
-    MemoryTicket ticket;
-    Segment segment;  // of host memory
+    SharedMemory shared;  // on a device
+    Segment segment;      // on the host
+    uint64_t nonce = fresh_nonce();
     bool lent = false;
   };
-  Kept* take_free();
-  Result<Kept*> make();
-  Result<Region> make_on_device(Kept& kept);
+  Status free_damaged();
+  Kept* take_free(SharedBy by);
+  Result<Kept*> make(SharedBy by);
+  Result<Region> make_on_device(Kept& kept, SharedBy by);
   Result<Region> make_on_host(Kept& kept);
   void take_back(Kept& kept);
+  static MemoryAddress address_of(const Kept& kept);
 
   Device& device_;
   const SharedPlace place_;

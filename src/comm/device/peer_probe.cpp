@@ -29,7 +29,8 @@ Result<std::unique_ptr<PeerProbe>> PeerProbe::create(Device& device) {
 }
 
 Status PeerProbe::prepare() {
-  stream_ = TRY(device_.make_stream(false));
+  // Streams of low priority may share a queue of the driver with one of the program's that is held.
+  stream_ = TRY(device_.make_stream(true));
   has_stream_ = true;
   memory_ = TRY(device_.allocate(kBytes));
   pinned_ = TRY(device_.allocate_pinned(kBytes));

@@ -1,12 +1,15 @@
 #include "comm/device/process_memory.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 
+#include "base/check.h"
+#include "base/log.h"
 #include "comm/device/opened_devices.h"
 #include "control_mesh/byte_text.h"
 
@@ -26,7 +29,9 @@ static_assert(sizeof(SegmentTicket) <= sizeof(MemoryTicket::handle));
 std::string encode(const MemoryAddress& address) {
   const auto* const handle = reinterpret_cast<const char*>(address.ticket.handle.data());
   return ByteWriter()
+      .integer(static_cast<uint8_t>(address.by))
       .integer(address.id)
+      .integer(address.nonce)
       .integer(address.bytes)
       .integer(address.probe)
       .integer(address.ticket.offset)
@@ -37,25 +42,58 @@ std::string encode(const MemoryAddress& address) {
 Result<MemoryAddress> decode_memory_address(const std::string& text) {
   MemoryAddress address;
   ByteReader reader(text);
+  const auto by = reader.integer<uint8_t>();
+  address.by = static_cast<SharedBy>(by);
   address.id = reader.integer<uint64_t>();
+  address.nonce = reader.integer<uint64_t>();
   address.bytes = reader.integer<uint64_t>();
   address.probe = reader.integer<uint64_t>();
   address.ticket.offset = reader.integer<uint64_t>();
   const std::string_view handle = reader.raw(address.ticket.handle.size());
-  if (!reader.at_end() || address.id == 0) return Error{Code::kRemoteError, "it sent no address of shared memory"};
+  const bool is_known = by <= static_cast<uint8_t>(SharedBy::kDescriptor);
+  if (!reader.at_end() || !is_known || address.id == 0)
+    return Error{Code::kRemoteError, "it sent no address of shared memory"};
   std::memcpy(address.ticket.handle.data(), handle.data(), handle.size());
   return address;
 }
 
-// CUDA shares the whole block in which an allocation lies. Allocations of whole blocks have theirs for themselves (CUDA
-// C++ Programming Guide, Interprocess Communication).
-Result<SharedMemory> allocate_shared(Device& device, uint64_t bytes) {
-  constexpr uint64_t kBlockBytes = uint64_t{2} << 20;
-  std::byte* const memory = TRY(device.allocate((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes));
-  Result<MemoryTicket> ticket = device.share(memory);
-  if (ticket.ok()) return SharedMemory{memory, ticket.value()};
-  TRY(device.free(memory));
-  return std::move(ticket).error();
+// CUDA shares by a ticket the whole block in which an allocation lies. Allocations of whole blocks have theirs for
+// themselves (CUDA C++ Programming Guide, Interprocess Communication).
+Result<SharedMemory> allocate_shared(Device& device, uint64_t bytes, SharedBy by) {
+  static_assert(kDescribedBlockBytes == uint64_t{2} << 20);
+  SharedMemory shared;
+  shared.bytes = (bytes + kDescribedBlockBytes - 1) / kDescribedBlockBytes * kDescribedBlockBytes;
+  if (by == SharedBy::kDescriptor) {
+    Result<DescribedMemory> described = device.allocate_described(shared.bytes);
+    if (described.ok()) {
+      shared.memory = described.value().memory;
+      shared.by = by;
+      shared.descriptor = std::move(described.value().descriptor);
+      return shared;
+    }
+    LOG(kInfo, kInit, "device %d shares no memory by descriptors: %s", device.info().index,
+        described.error().message.c_str());
+  }
+  shared.memory = TRY(device.allocate(shared.bytes));
+  Result<MemoryTicket> ticket = device.share(shared.memory);
+  if (!ticket.ok()) {
+    TRY(device.free(shared.memory));
+    return std::move(ticket).error();
+  }
+  shared.ticket = ticket.value();
+  return shared;
+}
+
+Status free_shared(Device& device, SharedMemory&& shared) {
+  const SharedMemory freed = std::move(shared);
+  if (freed.by == SharedBy::kDescriptor) return device.unmap_described(freed.memory, freed.bytes);
+  return device.free(freed.memory);
+}
+
+uint64_t fresh_nonce() {
+  uint64_t nonce = 0;
+  CHECK(::getrandom(&nonce, sizeof nonce, 0) == sizeof nonce, "the kernel has no random bytes");
+  return nonce;
 }
 
 MemoryTicket ticket_of(const Segment& segment) {
@@ -80,11 +118,12 @@ Result<Segment> open_segment(const MemoryTicket& ticket, uint64_t bytes) {
 }
 
 Result<std::unique_ptr<OpenedMemory>> OpenedMemory::open(Device& device, SharedPlace place,
-                                                         const MemoryAddress& address) {
+                                                         const MemoryAddress& address, const UniqueFd& descriptor) {
   if (place == SharedPlace::kHost) return open_on_host(device, address);
+  if (address.by == SharedBy::kDescriptor) return open_described(device, address, descriptor);
   std::byte* const opened = TRY(device.open(address.ticket));
-  std::unique_ptr<OpenedMemory> memory(
-      new OpenedMemory(device, {opened, address.bytes, {address.id, 0}, device.info().index}, {}));
+  const Region region{opened, address.bytes, {address.id, 0}, device.info().index};
+  std::unique_ptr<OpenedMemory> memory(new OpenedMemory(device, region, address.by, {}));
   const PointerInfo info = TRY(OpenedDevices::process().look_at(opened));
   const auto before = static_cast<uint64_t>(opened - info.base);
   if (info.kind != PointerKind::kDevice || before > info.bytes || address.bytes > info.bytes - before)
@@ -92,16 +131,33 @@ Result<std::unique_ptr<OpenedMemory>> OpenedMemory::open(Device& device, SharedP
   return memory;
 }
 
+Result<std::unique_ptr<OpenedMemory>> OpenedMemory::open_described(Device& device, const MemoryAddress& address,
+                                                                   const UniqueFd& descriptor) {
+  if (!descriptor) return Error{Code::kRemoteError, "no descriptor of its memory has come"};
+  if (address.bytes == 0 || address.bytes % kDescribedBlockBytes != 0)
+    return Error{Code::kRemoteError, "its memory is shorter than it says"};
+  std::byte* const mapped = TRY(device.map_described(descriptor.get(), address.bytes));
+  const Region region{mapped, address.bytes, {address.id, 0}, device.info().index};
+  return std::unique_ptr<OpenedMemory>(new OpenedMemory(device, region, address.by, {}));
+}
+
 Result<std::unique_ptr<OpenedMemory>> OpenedMemory::open_on_host(Device& device, const MemoryAddress& address) {
   Segment segment = TRY(open_segment(address.ticket, address.bytes));
   TRY(device.pin(segment.data(), address.bytes));
   const Region region{segment.data(), address.bytes, {address.id, 0}, kHostMemory};
-  return std::unique_ptr<OpenedMemory>(new OpenedMemory(device, region, std::move(segment)));
+  return std::unique_ptr<OpenedMemory>(new OpenedMemory(device, region, address.by, std::move(segment)));
 }
 
 // A device that fails here has failed its users already.
 OpenedMemory::~OpenedMemory() {
-  [[maybe_unused]] const Status closed = segment_ ? device_.unpin(region_.base) : device_.close(region_.base);
+  [[maybe_unused]] Status closed;
+  if (segment_) {
+    closed = device_.unpin(region_.base);
+  } else if (by_ == SharedBy::kDescriptor) {
+    closed = device_.unmap_described(region_.base, region_.bytes);
+  } else {
+    closed = device_.close(region_.base);
+  }
 }
 
 }  // namespace trestle

@@ -39,6 +39,29 @@ struct Brought {
   }
 };
 
+// Memory for the ranks of this process.
+struct BlocksHere {
+  explicit BlocksHere(std::shared_ptr<DeviceUse> of) : use(std::move(of)) {}
+  BlocksHere(const BlocksHere&) = delete;
+  BlocksHere& operator=(const BlocksHere&) = delete;
+  ~BlocksHere() {
+    if (lines.memory != nullptr) use->keep(SharedPlace::kDevice, lines);
+    if (page.memory != nullptr) use->keep(SharedPlace::kHost, page);
+  }
+
+  const std::shared_ptr<DeviceUse> use;
+  DeviceUse::Block lines;
+  DeviceUse::Block page;
+};
+
+Result<std::shared_ptr<BoardMemory>> memory_here(OpenedDevice& opened, int32_t ranks, uint64_t most_bytes) {
+  const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
+  auto blocks = std::make_shared<BlocksHere>(opened.use());
+  blocks->lines = TRY(blocks->use->take(SharedPlace::kDevice, bytes));
+  blocks->page = TRY(blocks->use->take(SharedPlace::kHost, sizeof(BoardPage)));
+  return BoardMemory::create(opened.device(), blocks->lines.memory, bytes, blocks->page.memory, blocks);
+}
+
 using Proof = std::array<unsigned char, BoardPage::kProofBytes>;
 
 // What a rank sends: other bytes in every communicator.
@@ -108,15 +131,16 @@ uint32_t BoardSetup::others() const {
   return others;
 }
 
-Result<std::string> BoardSetup::try_to_bring() {
+Result<std::string> BoardSetup::try_to_bring(SharedBy by) {
   OpenedDevice* const opened = TRY(OpenedDevices::process().open(device_));
   const auto ranks = static_cast<int32_t>(ranks_.size());
   std::string address;
   if (others() == 0) {
-    memory_ = TRY(BoardMemory::create(opened->device(), ranks, most_bytes_));
+    memory_ = TRY(memory_here(*opened, ranks, most_bytes_));
   } else {
-    BoardStore::Lent lent = TRY(opened->boards().lend(ranks, most_bytes_, others()));
+    BoardStore::Lent lent = TRY(opened->boards().lend(ranks, most_bytes_, others(), by));
     memory_ = std::move(lent.memory);
+    descriptor_ = lent.descriptor;
     address = encode(lent.address);
   }
   std::memcpy(memory_->page().sent, proof_of(job_, rank_).data(), sizeof(BoardPage::Proof));
@@ -127,8 +151,8 @@ Result<std::string> BoardSetup::try_to_bring() {
   return address;
 }
 
-std::optional<std::string> BoardSetup::bring() {
-  Result<std::string> brought = try_to_bring();
+std::optional<std::string> BoardSetup::bring(SharedBy by) {
+  Result<std::string> brought = try_to_bring(by);
   if (brought.ok()) return std::move(brought).value();
   say_why_not(rank_, brought.error().message);
   return std::nullopt;
@@ -146,13 +170,12 @@ Result<std::shared_ptr<BoardMemory>> BoardSetup::find_here(int32_t rank) const {
 // Another process than the peer may answer to its number, as in two containers with process numbers of their own. Its
 // memory has another proof.
 Result<std::shared_ptr<BoardMemory>> BoardSetup::open_there(int32_t rank, const std::string& brought,
-                                                            bool has_path) const {
-  if (!has_path) return Error{Code::kSystemError, "the devices do not read each other's memory"};
+                                                            const UniqueFd& passed) const {
   const BoardAddress address = TRY(decode_board_address(brought));
   if (address.memory.bytes < kernels::board_bytes(most_bytes_, ranks_.size()))
     return Error{Code::kRemoteError, "its memory is too short"};
   OpenedDevice* const opened = TRY(OpenedDevices::process().open(device_));
-  std::shared_ptr<BoardMemory> memory = TRY(open_board(opened->device(), address));
+  std::shared_ptr<BoardMemory> memory = TRY(open_board(*opened->use(), address, passed));
   if (is_proof(memory->page().sent, job_, rank)) return memory;
   return Error{Code::kRemoteError, "its process number means another process here"};
 }
@@ -168,14 +191,16 @@ Result<BoardSetup::Opened> BoardSetup::blocks_of_rank() const {
 }
 
 Result<BoardSetup::Opened> BoardSetup::open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
-                                            const RankNames& names) {
+                                            const std::vector<UniqueFd>& passed, const RankNames& names) {
   for (int32_t r = 0; r < static_cast<int32_t>(ranks_.size()); ++r) {
     const auto at = static_cast<size_t>(r);
     if (ranks_[at].device >= 0) {
       opened_.push_back(TRY(find_here(r)));
       continue;
     }
-    Result<std::shared_ptr<BoardMemory>> opened = open_there(r, brought[at], has_path[at]);
+    Result<std::shared_ptr<BoardMemory>> opened =
+        has_path[at] ? open_there(r, brought[at], passed[at])
+                     : Error{Code::kSystemError, "the devices do not read each other's memory"};
     if (!opened.ok()) return Opened{0, "memory of " + names[at] + " cannot be opened: " + opened.error().message};
     opened_.push_back(std::move(opened).value());
   }
@@ -191,6 +216,7 @@ Status BoardSetup::make(uint32_t blocks, DevicePlace& place) {
   config.memory = opened_;
   config.most_bytes = most_bytes_;
   config.most_blocks = blocks;
+  config.calls = place.calls;
   config.keep = [opened](std::shared_ptr<const void> kept) { opened->keep(std::move(kept)); };
   config.let_go = [opened](const std::shared_ptr<const void>& kept) { opened->let_go(kept); };
   place.board = TRY(DeviceBoard::create(opened->device(), TRY(opened->kernels()), std::move(config)));

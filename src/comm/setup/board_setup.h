@@ -16,6 +16,8 @@
 
 #include "base/rank_names.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
+#include "comm/device/process_memory.h"
 #include "engine/work/device_place.h"
 
 namespace trestle {
@@ -50,17 +52,21 @@ class BoardSetup {
   bool is_possible(const RankNames& names) const;
   // Whether ranks are in other processes.
   bool crosses_processes() const { return others() != 0; }
-  // What the others need to open this rank's memory. nullopt: the device has none. The log says so.
-  std::optional<std::string> bring();
+  // What the others need to open this rank's memory. nullopt: the device has none. The log says so. by: as for
+  // BoardStore::lend().
+  std::optional<std::string> bring(SharedBy by);
+  // What is to be passed to ranks of other processes; -1: nothing.
+  int descriptor() const { return descriptor_; }
 
   struct Opened {
     uint32_t blocks = 0;  // of a launch with which the kernels of all ranks of this device run at the same time
     std::string why_not;  // if there are none
   };
   // Opens the memory of all ranks, which have brought it. brought: by rank, what bring() gave. has_path: by rank,
-  // whether a path to a rank of another process was found. Error: a rank of this process has gone; the driver's.
+  // whether a path to a rank of another process was found. passed: by rank, the descriptor that it has passed, if any.
+  // Error: a rank of this process has gone; the driver's.
   Result<Opened> open(const std::vector<std::string>& brought, const std::vector<bool>& has_path,
-                      const RankNames& names);
+                      const std::vector<UniqueFd>& passed, const RankNames& names);
   // A rank has no blocks, so no rank makes the board.
   void give_up() { others_may_write_ = false; }
   // blocks: the fewest of all ranks, not 0. Error: the driver's.
@@ -73,9 +79,10 @@ class BoardSetup {
 
  private:
   uint32_t others() const;
-  Result<std::string> try_to_bring();
+  Result<std::string> try_to_bring(SharedBy by);
   Result<std::shared_ptr<BoardMemory>> find_here(int32_t rank) const;
-  Result<std::shared_ptr<BoardMemory>> open_there(int32_t rank, const std::string& brought, bool has_path) const;
+  Result<std::shared_ptr<BoardMemory>> open_there(int32_t rank, const std::string& brought,
+                                                  const UniqueFd& passed) const;
   Result<Opened> blocks_of_rank() const;
   Result<std::string> try_to_prove(DeviceBoard& board, const RankNames& names);
 
@@ -86,6 +93,7 @@ class BoardSetup {
   const uint64_t most_bytes_;
   const bool shares_;
   std::shared_ptr<BoardMemory> memory_;
+  int descriptor_ = -1;  // of memory_
   bool others_may_write_ = false;
   std::vector<std::shared_ptr<BoardMemory>> opened_;  // by rank, until the board is made
 };

@@ -11,14 +11,36 @@ namespace trestle {
 
 namespace {
 
+// Of a queue, which other users of the device may have afterwards.
+struct QueueWords {
+  explicit QueueWords(StreamLinks& of) : links(of) {}
+  QueueWords(const QueueWords&) = delete;
+  QueueWords& operator=(const QueueWords&) = delete;
+  ~QueueWords() {
+    for (uint32_t* const word : words) {
+      if (word != nullptr) links.give_word_back(word);
+    }
+  }
+
+  StreamLinks& links;
+  DeviceQueue::Words words{};
+};
+
 Result<DevicePlace> open_place(int device) {
   OpenedDevice* const found = TRY(OpenedDevices::process().open(device));
   Device& opened = found->device();
   DevicePlace place;
   place.device = device;
-  place.work = TRY(DeviceQueue::create(opened, TRY(found->kernels())));
-  place.memory = std::make_unique<DeviceMemory>(opened);
-  place.pinned = std::make_unique<PinnedMemory>(opened);
+  place.calls = std::make_shared<DriverCalls>();
+  auto words = std::make_shared<QueueWords>(found->links());
+  for (uint32_t*& word : words->words) word = TRY(found->links().take_word());
+  place.held.push_back(words);
+  auto queue = TRY(DeviceQueue::create(opened, TRY(found->kernels()), best_way(opened), words->words));
+  place.work = std::make_unique<GuardedQueue>(std::move(queue), place.calls);
+  const std::shared_ptr<DeviceUse> use = found->use();
+  place.held.push_back(use);
+  place.memory = std::make_unique<DeviceMemory>(use, SharedPlace::kDevice);
+  place.pinned = std::make_unique<DeviceMemory>(use, SharedPlace::kHost);
   return place;
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/device/find_peer_paths.h"
+#include "comm/device/opened_devices.h"
 #include "comm/setup/device_links.h"
 #include "control_mesh/byte_text.h"
 
@@ -23,6 +24,11 @@ constexpr const char* kOutboxAddress = "outbox";
 // Where ranks of other processes find its memory for the board of devices (BoardAddress); it has brought some.
 constexpr const char* kBoardAddress = "device board";
 
+// Its device maps memory by descriptors: the network namespace in which it listens for them.
+constexpr const char* kDescriptorsAddress = "gpu descriptors";
+// Where it listens (DescriptorPost).
+constexpr const char* kPostAddress = "descriptor post";
+
 constexpr const char* kWhyNot = "rank %d: small collectives on memory of devices go as messages: %s";
 
 }  // namespace
@@ -31,18 +37,24 @@ Status DeviceWiring::introduce(const CommunicatorSettings& settings, RankInfo& m
   const Config& config = settings.config;
   if (config.device < 0) return {};
   if (config.peer_access) mine.addresses[kDeviceAddress] = std::to_string(config.device);
-  mine.addresses[kGpuAddress] = TRY(tell_device(static_cast<int>(config.device)));
+  const auto device = static_cast<int>(config.device);
+  mine.addresses[kGpuAddress] = TRY(tell_device(device));
+  if (!config.peer_access) return {};
+  const std::string network = DescriptorPassing::network_of(TRY(OpenedDevices::process().open(device))->device());
+  if (!network.empty()) mine.addresses[kDescriptorsAddress] = network;
   return {};
 }
 
 Status DeviceWiring::offer(RankInfo& mine, const RankRoutes& routes) {
   routes_ = &routes;
   if (!has_peer_paths()) return {};
+  listen_for_descriptors(mine);
   offer_outbox(mine);
   return bring_board(mine);
 }
 
 Status DeviceWiring::agree() {
+  TRY(pass_descriptors());
   TRY(open_outboxes());
   TRY(agree_on_links());
   return make_board();
@@ -101,22 +113,45 @@ Status DeviceWiring::find_peers() {
   return {};
 }
 
+void DeviceWiring::listen_for_descriptors(RankInfo& mine) {
+  std::vector<bool> peers;
+  for (int32_t r = 0; r < bootstrap_.nranks(); ++r) peers.push_back(may_have_path(r));
+  passing_.emplace(rank_, told(kDescriptorsAddress), std::move(peers));
+  const std::string post = passing_->open(to_hex(bootstrap_.job()));
+  if (!post.empty()) mine.addresses[kPostAddress] = post;
+}
+
+// All ranks meet afterwards, if any listens.
+Status DeviceWiring::pass_descriptors() {
+  const std::vector<std::string> posts = told(kPostAddress);
+  if (std::ranges::all_of(posts, &std::string::empty)) return {};
+  if (process_paths_) passing_->pass(posts, Parcel::kOutbox, process_paths_->descriptor(), wiring_.names);
+  if (board_) passing_->pass(posts, Parcel::kBoard, board_->descriptor(), wiring_.names);
+  TRY(bootstrap_.all_gather("", deadline_ns_));
+  if (passing_) passing_->collect();
+  return {};
+}
+
 void DeviceWiring::offer_outbox(RankInfo& mine) {
   std::vector<int32_t> peers;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
     if (may_have_path(r)) peers.push_back(r);
   }
   process_paths_.emplace(SharedPlace::kDevice, device_, rank_, std::move(peers), to_hex(bootstrap_.job()));
-  const std::string offered = process_paths_->offer();
+  const std::string offered = process_paths_->offer(passing_->shared_by());
   if (!offered.empty()) mine.addresses[kOutboxAddress] = offered;
 }
 
-// All ranks exchange what they have opened, if any has offered something. offered: by rank. found: of this rank.
-Status DeviceWiring::open_offered(const std::vector<std::string>& offered, std::optional<ProcessPaths>& found) {
+// All ranks exchange what they have opened, if any has offered something. offered, descriptors: by rank. found: of this
+// rank.
+Status DeviceWiring::open_offered(const std::vector<std::string>& offered, const std::vector<UniqueFd>& descriptors,
+                                  std::optional<ProcessPaths>& found) {
   std::string opened;
   if (found) {
-    for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
-      found->open(r, offered[static_cast<size_t>(r)], wiring_.names[static_cast<size_t>(r)]);
+    for (int32_t r = 0; r < bootstrap_.nranks(); ++r) {
+      const auto i = static_cast<size_t>(r);
+      found->open(r, offered[i], descriptors[i], wiring_.names[i]);
+    }
     opened = found->opened();
   }
   const std::vector<std::string> said = TRY(bootstrap_.all_gather(opened, deadline_ns_));
@@ -129,7 +164,8 @@ Status DeviceWiring::open_offered(const std::vector<std::string>& offered, std::
 Status DeviceWiring::open_outboxes() {
   const std::vector<std::string> offered = told(kOutboxAddress);
   if (std::ranges::all_of(offered, &std::string::empty)) return {};
-  TRY(open_offered(offered, process_paths_));
+  TRY(open_offered(offered, passing_ ? passing_->passed(Parcel::kOutbox) : std::vector<UniqueFd>(offered.size()),
+                   process_paths_));
   if (!process_paths_) return {};
   std::vector<PeerPath> paths;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
@@ -185,11 +221,11 @@ Status DeviceWiring::open_host_outboxes() {
   std::string offer;
   if (!peers.empty()) {
     host_paths_.emplace(SharedPlace::kHost, device_, rank_, std::move(peers), to_hex(bootstrap_.job()));
-    offer = host_paths_->offer();
+    offer = host_paths_->offer(SharedBy::kTicket);
   }
   const std::vector<std::string> offered = TRY(bootstrap_.all_gather(offer, deadline_ns_));
   if (std::ranges::all_of(offered, &std::string::empty)) return {};
-  return open_offered(offered, host_paths_);
+  return open_offered(offered, std::vector<UniqueFd>(offered.size()), host_paths_);
 }
 
 // ---- the board
@@ -220,7 +256,7 @@ Status DeviceWiring::bring_board(RankInfo& mine) {
   if (!board_->is_possible(wiring_.names)) return {};
   // Memory that cannot be shared is said once.
   if (board_->crosses_processes() && !mine.addresses.contains(kOutboxAddress)) return {};
-  if (auto brought = board_->bring()) mine.addresses[kBoardAddress] = std::move(*brought);
+  if (auto brought = board_->bring(passing_->shared_by())) mine.addresses[kBoardAddress] = std::move(*brought);
   return {};
 }
 
@@ -236,7 +272,8 @@ Status DeviceWiring::make_board() {
   std::vector<bool> has_path;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
     has_path.push_back(wiring_.peer_paths.to(r) == PeerPath::kOtherProcess);
-  const Result<BoardSetup::Opened> opened = board_->open(told(kBoardAddress), has_path, wiring_.names);
+  const Result<BoardSetup::Opened> opened =
+      board_->open(told(kBoardAddress), has_path, passing_->passed(Parcel::kBoard), wiring_.names);
   if (!opened.ok()) return bootstrap_.cause_of(opened.error());
   const uint32_t blocks = TRY(agree_on_blocks(opened.value()));
   if (blocks == 0) return {};

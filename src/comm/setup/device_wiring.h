@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/setup/board_setup.h"
+#include "comm/setup/descriptor_passing.h"
 #include "comm/setup/process_paths.h"
 #include "comm/setup/wiring.h"
 #include "topology/whereabouts.h"
@@ -53,8 +54,11 @@ class DeviceWiring {
   bool may_have_host_path(int32_t peer) const;
   std::vector<std::string> told(const char* name) const;
 
+  void listen_for_descriptors(RankInfo& mine);
+  Status pass_descriptors();
   void offer_outbox(RankInfo& mine);
-  Status open_offered(const std::vector<std::string>& offered, std::optional<ProcessPaths>& found);
+  Status open_offered(const std::vector<std::string>& offered, const std::vector<UniqueFd>& descriptors,
+                      std::optional<ProcessPaths>& found);
   Status open_outboxes();
   Status agree_on_links();
   Status share_with_host(const std::vector<std::string>& told);
@@ -76,6 +80,7 @@ class DeviceWiring {
   const int32_t rank_;
   const int device_;  // -1: none
   const RankRoutes* routes_ = nullptr;
+  std::optional<DescriptorPassing> passing_;   // of a rank that may have paths
   std::optional<ProcessPaths> process_paths_;  // of a rank that may have some
   std::optional<ProcessPaths> host_paths_;     // of a rank whose messages may be divided
   std::optional<BoardSetup> board_;            // of a rank that may have a board

@@ -36,24 +36,25 @@ bool has(const std::string& opened, int32_t rank) {
 ProcessPaths::ProcessPaths(SharedPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job)
     : place_(place), device_(device), rank_(rank), peers_(std::move(peers)), job_(std::move(job)) {}
 
-Status ProcessPaths::try_offer() {
+Status ProcessPaths::try_offer(SharedBy by) {
   OutboxStore& store = TRY(OpenedDevices::process().open(device_))->outboxes(place_);
-  std::shared_ptr<Outbox> outbox = TRY(store.lend());
-  std::byte* const probe = outbox->take(PeerProbe::kBytes);
+  OutboxStore::Lent lent = TRY(store.lend(by));
+  Outbox& outbox = *lent.outbox;
+  std::byte* const probe = outbox.take(PeerProbe::kBytes);
   if (probe == nullptr) return Error{Code::kSystemError, "an outbox has no room"};
   if (!TRY(OpenedDevices::process().write_words(device_, probe, *words_of(job_, rank_))))
     return Error{Code::kUnhandledDeviceError, "the device is busy"};
-  MemoryAddress address = store.address_of(*outbox);
-  address.probe = static_cast<uint64_t>(probe - outbox->region().base);
-  offered_ = encode(address);
+  lent.address.probe = static_cast<uint64_t>(probe - outbox.region().base);
+  offered_ = encode(lent.address);
   probe_ = probe;
-  own_ = std::move(outbox);
+  descriptor_ = lent.descriptor;
+  own_ = std::move(lent.outbox);
   return {};
 }
 
-std::string ProcessPaths::offer() {
+std::string ProcessPaths::offer(SharedBy by) {
   if (peers_.empty()) return {};
-  const Status offered = try_offer();
+  const Status offered = try_offer(by);
   if (offered.ok()) return offered_;
   LOG(kInfo, kInit, "rank %d: ranks of other processes cannot read %s of device %d: %s", rank_, memory_of(place_),
       device_, offered.error().message.c_str());
@@ -61,12 +62,12 @@ std::string ProcessPaths::offer() {
 }
 
 // "": opened, and the device reads it. Memory that a device may still read stays open to the end of the process.
-Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offered) {
+Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offered, const UniqueFd& descriptor) {
   const MemoryAddress address = TRY(decode_memory_address(offered));
   if (address.bytes < PeerProbe::kBytes || address.probe > address.bytes - PeerProbe::kBytes)
     return Error{Code::kRemoteError, "its memory is too short"};
   OpenedDevice* const reader = TRY(OpenedDevices::process().open(device_));
-  std::shared_ptr<const OpenedMemory> outbox = TRY(OpenedMemory::open(reader->device(), place_, address));
+  std::shared_ptr<const OpenedMemory> outbox = TRY(reader->use()->open(place_, address, descriptor));
   reader->keep(outbox);
   std::string untrue =
       TRY(OpenedDevices::process().read_words(device_, outbox->region().base + address.probe, *words_of(job_, peer)));
@@ -76,11 +77,11 @@ Result<std::string> ProcessPaths::try_open(int32_t peer, const std::string& offe
   return untrue;
 }
 
-void ProcessPaths::open(int32_t peer, const std::string& offered, const std::string& name) {
+void ProcessPaths::open(int32_t peer, const std::string& offered, const UniqueFd& descriptor, const std::string& name) {
   if (offered.empty() || std::ranges::find(peers_, peer) == peers_.end()) return;
   constexpr const char* kText = "rank %d: device %d does not read %s of %s where it lies: %s; messages between them %s";
   const char* const then = place_ == SharedPlace::kDevice ? "go through host memory" : "do without it";
-  const Result<std::string> untrue = try_open(peer, offered);
+  const Result<std::string> untrue = try_open(peer, offered, descriptor);
   if (!untrue.ok()) {
     LOG(kInfo, kInit, kText, rank_, device_, memory_of(place_), name.c_str(), untrue.error().message.c_str(), then);
   } else if (!untrue.value().empty()) {

@@ -25,10 +25,12 @@ class ProcessPaths {
   // device: of this rank, opened. peers: the ranks that a path may lead to. job: the communicator's, in hexadecimal.
   ProcessPaths(SharedPlace place, int device, int32_t rank, std::vector<int32_t> peers, std::string job);
 
-  // For the peers; "": there are none, or no memory.
-  std::string offer();
-  // Opens what a peer has offered. name: of the peer, for sentences.
-  void open(int32_t peer, const std::string& offered, const std::string& name);
+  // For the peers; "": there are none, or no memory. by: as for OutboxStore::lend().
+  std::string offer(SharedBy by);
+  // What is to be passed to the peers; -1: nothing.
+  int descriptor() const { return descriptor_; }
+  // Opens what a peer has offered. descriptor: what it has passed, if anything. name: of the peer, for sentences.
+  void open(int32_t peer, const std::string& offered, const UniqueFd& descriptor, const std::string& name);
   // For all ranks, once everything is opened.
   std::string opened() const;
   // said: by rank, what they have opened. Peers that did not open this rank's outbox are left out.
@@ -39,8 +41,8 @@ class ProcessPaths {
   void hand_over(const std::vector<Transport*>& router, DevicePlace& place);
 
  private:
-  Status try_offer();
-  Result<std::string> try_open(int32_t peer, const std::string& offered);
+  Status try_offer(SharedBy by);
+  Result<std::string> try_open(int32_t peer, const std::string& offered, const UniqueFd& descriptor);
 
   const SharedPlace place_;
   const int device_;
@@ -48,6 +50,7 @@ class ProcessPaths {
   const std::vector<int32_t> peers_;
   const std::string job_;
   std::shared_ptr<Outbox> own_;
+  int descriptor_ = -1;                                            // of own_
   std::string offered_;                                            // how peers find it
   const std::byte* probe_ = nullptr;                               // the room with what peers read
   std::map<int32_t, std::shared_ptr<const OpenedMemory>> opened_;  // by peer

@@ -21,7 +21,7 @@ struct BoardPage {
   static constexpr uint32_t kProofBytes = 256;
   using Proof = unsigned char[kProofBytes];
 
-  kernels::BoardControl control;                              // kernels of the owner write it
+  kernels::BoardControl control;  // kernels of the owner write it
   // By rank: the last lending of this memory (comm/device/board_store.h) in which it has said that its kernels write to
   // the owner no more.
   std::atomic<uint32_t> left[kernels::kMostBoardRanks] = {};
@@ -33,9 +33,10 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free, "other processes write
 
 class BoardMemory {
  public:
-  // For ranks of this process: a board of `ranks` ranks whose calls have blocks of most_bytes bytes at most. Cleared.
-  // The device outlives it. Slow to make and to destroy (device/device.h).
-  static Result<std::shared_ptr<BoardMemory>> create(Device& device, int32_t ranks, uint64_t most_bytes);
+  // For ranks of this process. memory: of the device, board_bytes() long; page: pinned, room for a BoardPage. Both live
+  // as long as `held`. Clears them. Slow (device/device.h). Errors: the driver's.
+  static Result<std::shared_ptr<BoardMemory>> create(Device& device, std::byte* memory, uint64_t bytes, std::byte* page,
+                                                     std::shared_ptr<const void> held);
   // memory: words and lines, cleared, as this process sees them; it and the page live as long as `held`.
   BoardMemory(std::byte* memory, BoardPage& page, uint32_t lending, std::shared_ptr<const void> held)
       : memory_(memory), page_(page), lending_(lending), held_(std::move(held)) {}

@@ -2,12 +2,12 @@
 
 namespace trestle {
 
-Result<std::unique_ptr<DeviceLane>> DeviceLane::create(Device& device, GateWay way) {
+Result<std::unique_ptr<DeviceLane>> DeviceLane::create(Device& device, GateWay way, uint32_t* word) {
   std::unique_ptr<DeviceLane> lane(new DeviceLane(device));
   // Collectives go before the program's own kernels, which wait for them.
   lane->stream_ = TRY(device.make_stream(true));
   lane->has_stream_ = true;
-  lane->mark_ = TRY(Mark::create(device, way, kMostParts, nullptr, true));
+  lane->mark_ = TRY(Mark::create(device, way, kMostParts, word, true));
   return lane;
 }
 

@@ -25,8 +25,8 @@ inline constexpr size_t kLaneUses = 3;
 
 class DeviceLane {
  public:
-  // The device must outlive the lane.
-  static Result<std::unique_ptr<DeviceLane>> create(Device& device, GateWay way);
+  // The device must outlive the lane. word: as for a mark (device/gate.h).
+  static Result<std::unique_ptr<DeviceLane>> create(Device& device, GateWay way, uint32_t* word);
   DeviceLane(const DeviceLane&) = delete;
   DeviceLane& operator=(const DeviceLane&) = delete;
   ~DeviceLane();

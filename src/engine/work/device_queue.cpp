@@ -18,17 +18,17 @@ constexpr uint32_t kPartsPerTurn = 4;  // of one call, which holds the progress 
 }  // namespace
 
 Result<std::unique_ptr<DeviceQueue>> DeviceQueue::create(Device& device, std::shared_ptr<DeviceKernels> kernels,
-                                                         std::optional<GateWay> way) {
+                                                         std::optional<GateWay> way, const Words& words) {
   std::unique_ptr<DeviceQueue> queue(new DeviceQueue(device));
-  TRY(queue->prepare(std::move(kernels), way.value_or(best_way(device))));
+  TRY(queue->prepare(std::move(kernels), way.value_or(best_way(device)), words));
   return queue;
 }
 
-Status DeviceQueue::prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way) {
+Status DeviceQueue::prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way, const Words& words) {
   TRY(timer_.open());
   kernels_ = std::move(kernels);
   if (kernels_ == nullptr) kernels_ = TRY(DeviceKernels::create(device_));
-  for (std::unique_ptr<DeviceLane>& lane : lanes_) lane = TRY(DeviceLane::create(device_, way));
+  for (size_t use = 0; use < kLaneUses; ++use) lanes_[use] = TRY(DeviceLane::create(device_, way, words[use]));
   launches_.emplace(device_, *kernels_, lanes_, flights_);
   return {};
 }

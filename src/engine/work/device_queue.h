@@ -25,6 +25,7 @@
 // sentence, as soon as nothing runs on the streams any more. Further work ends with the same sentence.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -38,9 +39,12 @@ namespace trestle {
 class DeviceQueue : public WorkQueue {
  public:
   // The device must outlive the queue. kernels: those of this device, which may be shared; nullptr: it loads its own.
-  // way: how it learns that work has ended; none: the best one. Slow. Error: the driver's, or no descriptors are left.
+  // way: how it learns that work has ended; none: the best one. words: of pinned memory for that, which outlive the
+  // queue; nullptr: it allocates its own, and frees them. Slow. Error: the driver's, or no descriptors are left.
+  using Words = std::array<uint32_t*, kLaneUses>;
   static Result<std::unique_ptr<DeviceQueue>> create(Device& device, std::shared_ptr<DeviceKernels> kernels = nullptr,
-                                                     std::optional<GateWay> way = std::nullopt);
+                                                     std::optional<GateWay> way = std::nullopt,
+                                                     const Words& words = {});
   DeviceQueue(const DeviceQueue&) = delete;
   DeviceQueue& operator=(const DeviceQueue&) = delete;
   ~DeviceQueue() override;
@@ -68,7 +72,7 @@ class DeviceQueue : public WorkQueue {
 
  private:
   explicit DeviceQueue(Device& device) : device_(device) {}
-  Status prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way);
+  Status prepare(std::shared_ptr<DeviceKernels> kernels, GateWay way, const Words& words);
 
   bool has_room() const;
   void issue();

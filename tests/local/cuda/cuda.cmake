@@ -3,7 +3,7 @@ if(TARGET trestle AND TRESTLE_WITH_CUDA)
   # The fake driver by the name of the driver, which the library loads: it finds the one that the test is linked with.
   set(fake ${CMAKE_SOURCE_DIR}/tests/unit/device)
   add_library(fake_cuda SHARED ${fake}/fake_driver.cpp ${fake}/fake_entries.cpp ${fake}/fake_kernels.cpp
-                               ${fake}/fake_board.cpp ${fake}/fake_shared_memory.cpp
+                               ${fake}/fake_board.cpp ${fake}/fake_described.cpp ${fake}/fake_shared_memory.cpp
                                ${fake}/fake_graphs.cpp ${fake}/fake_streams.cpp)
   set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                                              LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_cuda)

@@ -59,6 +59,7 @@ void run_processes(const Case& what) {
 
 TEST(CudaBoardProcesses, WithDevicesOfTheirOwnRunOneKernelEach) {
   run_processes({.devices = {0, 1}});
+  run_processes({.devices = {0, 1}, .env = {{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}});
 }
 
 // The call that proves a board is no longer than others.
@@ -107,6 +108,7 @@ TEST(CudaBoardProcesses, WhoseDevicesWriteNothingSendMessages) {
 TEST(CudaBoardProcesses, WhoseMemoryIsNotReachedSendMessages) {
   run_processes({.devices = {0, 1}, .over_board = false, .before = [](int) { driver().set_peer_access(false); }});
   run_processes({.devices = {0, 1}, .over_board = false, .before = [](int rank) {
+                   driver().set_descriptors(false);
                    if (rank == 0) driver().allocate_from_pools(true);
                  }});
 }

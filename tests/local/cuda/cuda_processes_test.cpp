@@ -58,6 +58,14 @@ TEST(CudaProcesses, OfSeveralDevicesReadEachOthersMemory) {
   run_processes({.devices = {1, 0, 1}});
 }
 
+// By tickets, as CUDA calls IPC, if one of them has no other way.
+TEST(CudaProcesses, WithoutDescriptorsReadEachOthersMemory) {
+  const auto none = [](int) { return ranks::Env{{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}; };
+  const auto first = [&](int rank) { return rank == 0 ? none(0) : ranks::Env{}; };
+  run_processes({.devices = {0, 0, 1}, .env = none});
+  run_processes({.devices = {0, 0, 1}, .env = first});
+}
+
 TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
   run_processes({.devices = {0, 1},
                  .before = [](int) { driver().set_peer_access(false); },
@@ -217,6 +225,7 @@ TEST(CudaProcesses, WhoseMemoryCannotBeSharedUseHostMemory) {
   run_processes({.devices = {0, 0},
                  .before =
                      [](int rank) {
+                       driver().set_descriptors(false);
                        if (rank == 0) driver().allocate_from_pools(true);
                      },
                  .says = "ranks of other processes cannot read memory of device 0"});
@@ -300,12 +309,15 @@ TEST(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
   ranks::expect_ended_well(ranks::run(job));
 }
 
+// Outboxes on devices, opened by descriptors and by tickets, and in host memory.
+const ranks::Env kWays[] = {{}, {{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}, {{"TRESTLE_PEER_ACCESS", "0"}}};
+
 // A communicator after the other lies in the same outbox. Nothing is lost that the driver gave.
-void use_outboxes_again(bool of_host) {
+void use_outboxes_again(const ranks::Env& env) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   ranks::Job job;
   job.ranks = 2;
-  job.env = [of_host](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", of_host ? "0" : "1"}}; };
+  job.env = [&env](int) { return env; };
   job.body = [](Process& process) {
     int after_first = 0;
     int pinned_after_first = 0;
@@ -328,16 +340,15 @@ void use_outboxes_again(bool of_host) {
 }
 
 TEST(CudaProcesses, UseTheirOutboxesAgain) {
-  use_outboxes_again(false);
-  use_outboxes_again(true);
+  for (const ranks::Env& env : kWays) use_outboxes_again(env);
 }
 
 // The survivors end with a sentence, and so does whoever waits for a stream.
-void end_when_one_dies(bool of_host) {
+void end_when_one_dies(const ranks::Env& env) {
   if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   ranks::Job job;
   job.ranks = 3;
-  job.env = [of_host](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", of_host ? "0" : "1"}}; };
+  job.env = [&env](int) { return env; };
   job.body = [](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
@@ -358,8 +369,7 @@ void end_when_one_dies(bool of_host) {
 }
 
 TEST(CudaProcesses, EndWhenOneOfThemDies) {
-  end_when_one_dies(false);
-  end_when_one_dies(true);
+  for (const ranks::Env& env : kWays) end_when_one_dies(env);
 }
 
 // Short messages go before the receiver waits for them, whether there is an outbox or not.

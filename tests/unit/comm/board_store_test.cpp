@@ -23,7 +23,7 @@ class BoardStores : public WithFakeDriver {
     leaks_ = true;  // memory stays to the end of the process
   }
   BoardStore::Lent lend(uint32_t others = kOthers, uint64_t most_bytes = kMostBytes) {
-    return store().lend(kRanks, most_bytes, others).value();
+    return store().lend(kRanks, most_bytes, others, SharedBy::kTicket).value();
   }
   BoardStore& store() {
     if (store_ == nullptr) store_ = std::make_unique<BoardStore>(*device_);
@@ -78,7 +78,7 @@ TEST_F(BoardStores, LendLargeMemoryForSmallBoardsOnly) {
   auto small = lend(0);
   const uint64_t* const lines = small.memory->lines();
   small.memory.reset();
-  auto large = lend(0, 2 * kMostBytes);
+  auto large = lend(0, 64 * kMostBytes);
   EXPECT_NE(large.memory->lines(), lines);
   EXPECT_EQ(lend(0).memory->lines(), lines);
 }
@@ -86,19 +86,20 @@ TEST_F(BoardStores, LendLargeMemoryForSmallBoardsOnly) {
 TEST_F(BoardStores, RefuseAddressesThatAreNone) {
   for (const char* const text : {"", "here", "\x04\x00\x00\x00"}) EXPECT_FALSE(decode_board_address(text).ok());
   const auto mine = lend();
+  DeviceUse use(*device_);
   std::string cut = encode(mine.address);
   cut.pop_back();
   EXPECT_FALSE(decode_board_address(cut).ok());
   EXPECT_EQ(encode(decode_board_address(encode(mine.address)).value()), encode(mine.address));
   BoardAddress outside = mine.address;
   outside.page.probe = outside.page.bytes - sizeof(BoardPage) + alignof(BoardPage);
-  EXPECT_FALSE(open_board(*device_, outside).ok());
+  EXPECT_FALSE(open_board(use, outside, UniqueFd()).ok());
   BoardAddress crooked = mine.address;
   crooked.page.probe = 8;
-  EXPECT_FALSE(open_board(*device_, crooked).ok());
+  EXPECT_FALSE(open_board(use, crooked, UniqueFd()).ok());
   BoardAddress longer = mine.address;
   longer.page.bytes += size_t{1} << 20;
-  EXPECT_FALSE(open_board(*device_, longer).ok());
+  EXPECT_FALSE(open_board(use, longer, UniqueFd()).ok());
 }
 
 // Pinned pages stay for later ones.
@@ -107,7 +108,7 @@ TEST_F(BoardStores, LeaveNothingWhereTheDriverFails) {
   int failed = 0;
   for (int nth = 0; nth < 100; ++nth) {
     fake().fail(nth, 2);
-    const auto lent = store().lend(kRanks, kMostBytes, kOthers);
+    const auto lent = store().lend(kRanks, kMostBytes, kOthers, SharedBy::kTicket);
     if (lent.ok()) break;
     ++failed;
     EXPECT_LE(fake().objects().memory, before.memory + 1) << "what could not be cleared is lent again";

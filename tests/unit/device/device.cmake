@@ -4,6 +4,7 @@ if(TRESTLE_WITH_CUDA)
   add_library(fake_driver SHARED
     ${CMAKE_CURRENT_LIST_DIR}/fake_driver.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_board.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/fake_described.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_entries.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_kernels.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_shared_memory.cpp
@@ -14,6 +15,7 @@ if(TRESTLE_WITH_CUDA)
   target_link_libraries(fake_driver PRIVATE trestle_kernels trestle_kernels_cuda Threads::Threads)
   trestle_test(NAME device_test LABEL unit LIBS trestle_device trestle_kernels SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/copy_batch_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/described_memory_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_kernels_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/device_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/gate_test.cpp)

@@ -247,14 +247,5 @@ TEST_F(BoardStreams, ABrokenDeviceIsFound) {
   fake().break_device(CUDA_SUCCESS);
 }
 
-TEST_F(Boards, AreNotMadeWithoutMemory) {
-  const FakeObjects before = fake().objects();
-  for (int nth = 0; nth < 2; ++nth) {
-    fake().refuse_memory(nth);
-    EXPECT_EQ(BoardMemory::create(*device_, 4, kMostBoardBytes).error().code, Code::kSystemError);
-    EXPECT_EQ(fake().objects(), before);
-  }
-}
-
 }  // namespace
 }  // namespace trestle

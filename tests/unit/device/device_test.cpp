@@ -364,6 +364,10 @@ class EveryCall : public WithFakeDriver {
     TRY(devices.look_at(memory));
     std::byte* const opened = TRY(peer.open(TRY(device.share(memory))));
     TRY(peer.close(opened));
+    const DescribedMemory described = TRY(device.allocate_described(kDescribedBlockBytes));
+    TRY(peer.unmap_described(TRY(peer.map_described(described.descriptor.get(), kDescribedBlockBytes)),
+                             kDescribedBlockBytes));
+    TRY(device.unmap_described(described.memory, kDescribedBlockBytes));
     TRY(device.can_reach(peer));
     TRY(device.reach(peer));
     TRY(device.free_pinned(pinned));

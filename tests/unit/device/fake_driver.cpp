@@ -19,6 +19,10 @@ std::vector<CUcontext>& current() {
   return stack;
 }
 
+bool has_descriptors() {
+  return std::getenv("FAKE_DRIVER_WITHOUT_DESCRIPTORS") == nullptr;
+}
+
 CUstreamCaptureMode& capture_mode() {
   thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   return mode;
@@ -42,6 +46,15 @@ bool is_slow(const std::string& name) {
                                                        "cuMemFreeHost",
                                                        "cuMemHostRegister",
                                                        "cuMemHostUnregister",
+                                                       "cuMemCreate",
+                                                       "cuMemRelease",
+                                                       "cuMemAddressReserve",
+                                                       "cuMemAddressFree",
+                                                       "cuMemMap",
+                                                       "cuMemUnmap",
+                                                       "cuMemSetAccess",
+                                                       "cuMemExportToShareableHandle",
+                                                       "cuMemImportFromShareableHandle",
                                                        "cuIpcGetMemHandle",
                                                        "cuIpcOpenMemHandle",
                                                        "cuIpcCloseMemHandle",
@@ -64,7 +77,7 @@ bool is_slow(const std::string& name) {
 }
 
 bool allocates(const std::string& name) {
-  return name == "cuMemAlloc" || name == "cuMemHostAlloc";
+  return name == "cuMemAlloc" || name == "cuMemHostAlloc" || name == "cuMemCreate";
 }
 
 bool anything_waits() {
@@ -81,21 +94,42 @@ bool ends_captures(const std::string& name) {
 
 }  // namespace
 
-void wait_as_drivers_may(const char* name) {
-  const auto begins_with = [name](const char* text) { return std::strncmp(name, text, std::strlen(text)) == 0; };
-  const bool may_wait = begins_with("cuMem") || begins_with("cuModule") || begins_with("cuFunc") ||
-                        begins_with("cuIpc") || begins_with("cuStream");
-  if (!state().slow_calls_wait || !is_slow(name) || !may_wait) return;
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+namespace {
+
+bool submits(const std::string& name) {
+  static const auto& submissions =
+      *new std::set<std::string>{"cuMemcpyAsync", "cuMemsetD8Async", "cuLaunchKernel",       "cuLaunchHostFunc",
+                                 "cuEventRecord", "cuStreamQuery",   "cuStreamWriteValue32", "cuStreamWaitValue32"};
+  return submissions.count(name) != 0;
+}
+
+void wait_until(const std::function<bool()>& done, const char* name) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < give_up) {
-    {
-      const std::lock_guard<std::recursive_mutex> lock(state().mutex);
-      if (!anything_waits()) return;
-    }
+    if (done()) return;
     std::this_thread::yield();
   }
   const std::lock_guard<std::recursive_mutex> lock(state().mutex);
   misused(std::string(name) + " waits for work that does not end");
+}
+
+}  // namespace
+
+void wait_as_drivers_may(const char* name) {
+  State& s = state();
+  if (s.slow_calls_hold_up && submits(name)) wait_until([&] { return s.slow_calls_waiting == 0; }, name);
+  const auto begins_with = [name](const char* text) { return std::strncmp(name, text, std::strlen(text)) == 0; };
+  const bool may_wait = begins_with("cuMem") || begins_with("cuModule") || begins_with("cuFunc") ||
+                        begins_with("cuIpc") || begins_with("cuStream");
+  if (!s.slow_calls_wait || !is_slow(name) || !may_wait) return;
+  ++s.slow_calls_waiting;
+  wait_until(
+      [&] {
+        const std::lock_guard<std::recursive_mutex> lock(s.mutex);
+        return !anything_waits();
+      },
+      name);
+  --s.slow_calls_waiting;
 }
 
 CUresult enter(const char* name, bool needs_context) {
@@ -175,6 +209,7 @@ class Steering : public FakeDriver {
     s.peer_copies_broken = s.peer_kernels_broken = s.peer_writes_broken = false;
     s.peer_writes_lost = s.registered_elsewhere = false;
     s.pools = false;
+    s.descriptors = has_descriptors();
     s.shuffled = false;
     s.fail_in = -1;
     s.refuse_in = -1;
@@ -182,7 +217,7 @@ class Steering : public FakeDriver {
     s.calls = 0;
     s.slow_is_wrong = false;
     s.slow_beside_work_is_wrong = false;
-    s.slow_calls_wait = false;
+    s.slow_calls_wait = s.slow_calls_hold_up = false;
     s.device_copy_us = 0;
     s.submitted = 0;
     s.loads = 0;
@@ -213,6 +248,9 @@ class Steering : public FakeDriver {
   }
   void set_peer_access(bool possible) override {
     change([&](State& s) { s.peer_access = possible; });
+  }
+  void set_descriptors(bool supported) override {
+    change([&](State& s) { s.descriptors = supported; });
   }
   void set_nvlinks(bool join_devices) override {
     change([&](State& s) { s.nvlinks = join_devices; });
@@ -278,6 +316,8 @@ class Steering : public FakeDriver {
     state().held = held;
   }
   void let_slow_calls_wait(bool wait) override { state().slow_calls_wait = wait; }
+  void let_slow_calls_hold_up_others(bool hold_up) override { state().slow_calls_hold_up = hold_up; }
+  int slow_calls_waiting() const override { return state().slow_calls_waiting; }
   void slow_device_copies(int us_per_mib) override {
     change([&](State& s) { s.device_copy_us = us_per_mib; });
   }
@@ -354,13 +394,14 @@ class Steering : public FakeDriver {
     s.events.clear();
     for (const auto& [address, block] : s.blocks) {
       void* const memory = reinterpret_cast<void*>(address);
-      if (block.fd >= 0 || block.opened) {
+      if (block.fd >= 0 || block.opened || block.described) {
         unmap(memory, block.bytes, block.fd);
       } else if (!block.registered) {
         std::free(memory);
       }
     }
     s.blocks.clear();
+    s.reserved.clear();
   }
 };
 
@@ -378,6 +419,7 @@ CUresult get_proc_address(const char* symbol, void** function, int version, cuui
   const Entry* entry = entry_of_setup(name);
   if (entry == nullptr) entry = entry_of_streams(name);
   if (entry == nullptr) entry = entry_of_graphs(name);
+  if (entry == nullptr) entry = entry_of_described(name);
   *function = nullptr;
   *found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (entry == nullptr || state().hidden.count(name) != 0) return CUDA_SUCCESS;

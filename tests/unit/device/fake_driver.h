@@ -25,8 +25,9 @@ struct FakeObjects {
   int events = 0;
   int modules = 0;
   int graphs = 0;
-  int opened = 0;  // memory of other processes
-  int pushed = 0;  // contexts that calls have made current
+  int opened = 0;   // memory of other processes
+  int handles = 0;  // of memory by descriptors
+  int pushed = 0;   // contexts that calls have made current
   bool operator==(const FakeObjects&) const = default;
 };
 
@@ -52,6 +53,9 @@ class FakeDriver {
   virtual void move_registered(bool elsewhere) = 0;
   // Memory of devices is of a pool, to which peer access does not extend.
   virtual void allocate_from_pools(bool pools) = 0;
+  // Whether devices map memory by descriptors. So it is at the beginning, unless the environment has
+  // FAKE_DRIVER_WITHOUT_DESCRIPTORS.
+  virtual void set_descriptors(bool supported) = 0;
   // The nth call from now on (0: the next one) answers `result`, and is not done. Asking for an error's text is no
   // call.
   virtual void fail(int nth, int result) = 0;
@@ -75,6 +79,9 @@ class FakeDriver {
   virtual void forbid_slow_calls_beside_work(bool forbidden) = 0;
   // Calls that have to do with memory or code wait until nothing waits in any stream, as a driver may let them.
   virtual void let_slow_calls_wait(bool wait) = 0;
+  // While such a call waits, no other thread can submit anything, as if both needed one lock. And how many wait.
+  virtual void let_slow_calls_hold_up_others(bool hold_up) = 0;
+  virtual int slow_calls_waiting() const = 0;
   // The driver's copies from device to device take so many microseconds per MiB.
   virtual void slow_device_copies(int us_per_mib) = 0;
   // Kernels, copies, writes of words and the like, since reset(), and the most that waited in a stream.

@@ -81,12 +81,17 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
   *bytes = size_t{1} << 30;
   return CUDA_SUCCESS;
 }
+bool is_of_descriptors(CUdevice_attribute which) {
+  return which == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED ||
+         which == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+}
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   FAKE_ENTER(false);
   *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR  ? 9
            : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT    ? 4
            : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE       ? 2'500'000
            : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH ? 4096
+           : is_of_descriptors(which)                             ? state().descriptors
                                                                   : 0;
   return CUDA_SUCCESS;
 }
@@ -138,7 +143,7 @@ CUresult add_block(void** memory, size_t bytes, CUmemorytype type, int& count) {
 CUresult remove_block(uintptr_t memory, CUmemorytype type, bool registered, int& count) {
   const auto block = state().blocks.find(memory);
   if (block == state().blocks.end() || block->second.type != type || block->second.registered != registered ||
-      block->second.opened) {
+      block->second.opened || block->second.described) {
     misused("memory is freed that is not there");
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -239,7 +244,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* questions, 
         *static_cast<size_t*>(answers[i]) = block.bytes;
         break;
       case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *static_cast<unsigned*>(answers[i]) = block.type == CU_MEMORYTYPE_DEVICE && !block.managed && !block.of_pool;
+        *static_cast<unsigned*>(answers[i]) =
+            block.type == CU_MEMORYTYPE_DEVICE && !block.managed && !block.of_pool && !block.described;
         break;
       default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -260,7 +266,8 @@ static_assert(sizeof(Handle) <= sizeof(CUipcMemHandle));
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr memory) {
   FAKE_ENTER(true);
   const auto block = state().blocks.find(memory);
-  if (block == state().blocks.end() || block->second.of_pool) return CUDA_ERROR_INVALID_VALUE;
+  if (block == state().blocks.end() || block->second.of_pool || block->second.described)
+    return CUDA_ERROR_INVALID_VALUE;
   const Handle made{memory, block->second.bytes, ::getpid(), block->second.fd, block->second.device};
   std::memcpy(handle, &made, sizeof made);
   return CUDA_SUCCESS;
@@ -322,6 +329,9 @@ bool is_elsewhere(CUcontext context, const void* address) {
   const auto block = block_of(reinterpret_cast<uintptr_t>(address));
   if (context == nullptr || block == state().blocks.end()) return false;
   const Block& found = block->second;
+  if (found.described && found.users.count(context) == 0)
+    misused("memory is used by a device that has no access to it");
+  if (found.described) return context_of(found.device) != context;
   if (found.type != CU_MEMORYTYPE_DEVICE || found.managed || context_of(found.device) == context) return false;
   const bool reaches = state().peers.count({context, context_of(found.device)}) != 0 && !found.of_pool;
   if (!reaches) misused("memory of another device is used without access to it");

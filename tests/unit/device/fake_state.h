@@ -66,8 +66,10 @@ struct Block {
   bool managed = false;
   bool registered = false;  // not allocated here
   bool of_pool = false;
-  int fd = -1;          // other processes map the memory from it
-  bool opened = false;  // memory of another process
+  int fd = -1;             // other processes map the memory from it
+  bool opened = false;     // memory of another process
+  bool described = false;  // by a descriptor: only these may use it
+  std::set<CUcontext> users = {};
 };
 
 // Memory of devices that other processes open (fake_shared_memory.cpp).
@@ -75,6 +77,9 @@ struct Block {
 void* map_new(size_t bytes, int& fd);
 void* map_of(int process, int fd, size_t bytes);
 void unmap(void* memory, size_t bytes, int fd);
+
+// As the environment has it.
+bool has_descriptors();
 
 struct State {
   std::recursive_mutex mutex;
@@ -91,6 +96,7 @@ struct State {
   bool peer_writes_lost = false;
   bool registered_elsewhere = false;
   bool pools = false;
+  bool descriptors = has_descriptors();
   int fail_in = -1;
   CUresult fail_with = CUDA_SUCCESS;
   int refuse_in = -1;
@@ -99,6 +105,8 @@ struct State {
   bool slow_is_wrong = false;
   bool slow_beside_work_is_wrong = false;
   std::atomic<bool> slow_calls_wait{false};
+  std::atomic<bool> slow_calls_hold_up{false};
+  std::atomic<int> slow_calls_waiting{0};
   int device_copy_us = 0;  // of a MiB
   int submitted = 0;
   int loads = 0;
@@ -111,6 +119,7 @@ struct State {
   std::string launched;
   FakeObjects objects;
   std::map<uintptr_t, Block> blocks;
+  std::map<uintptr_t, size_t> reserved;  // addresses for blocks by descriptors
   std::set<Stream*> streams;
   std::set<Event*> events;
   std::multiset<uintptr_t> writes;                             // of words that streams will write
@@ -160,6 +169,7 @@ Entry make_entry(Signature function, int since) {
 const Entry* entry_of_setup(const std::string& name);
 const Entry* entry_of_streams(const std::string& name);
 const Entry* entry_of_graphs(const std::string& name);
+const Entry* entry_of_described(const std::string& name);
 // Runs a kernel on the CPU, for the device of the context (fake_kernels.cpp).
 void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters);
 size_t parameter_bytes(const Kernel& kernel);

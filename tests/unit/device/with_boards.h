@@ -41,13 +41,35 @@ class Boards : public WithFakeDriver {
     WithFakeDriver::TearDown();
   }
 
+  // What a board of so many ranks needs.
+  struct Blocks {
+    explicit Blocks(Device& of) : device(of) {}
+    Blocks(const Blocks&) = delete;
+    Blocks& operator=(const Blocks&) = delete;
+    ~Blocks() {
+      const bool freed =
+          (lines == nullptr || device.free(lines).ok()) && (page == nullptr || device.free_pinned(page).ok());
+      EXPECT_TRUE(freed);
+    }
+    Device& device;
+    std::byte* lines = nullptr;
+    std::byte* page = nullptr;
+  };
+  static Result<std::shared_ptr<BoardMemory>> new_memory(Device& device, int32_t ranks) {
+    const uint64_t bytes = kernels::board_bytes(kMostBoardBytes, static_cast<uint64_t>(ranks));
+    auto blocks = std::make_shared<Blocks>(device);
+    blocks->lines = TRY(device.allocate(bytes));
+    blocks->page = TRY(device.allocate_pinned(sizeof(BoardPage)));
+    return BoardMemory::create(device, blocks->lines, bytes, blocks->page, blocks);
+  }
+
   Device& device_of(int32_t rank) { return rank % 2 == 0 ? *device_ : *peer_; }
   void make(int32_t ranks, uint64_t first_sequence = 1, uint32_t most_blocks = 4) {
     boards_.clear();
     memory_.clear();
     for (int32_t r = 0; r < ranks; ++r) {
       // A stream that has been idle is: the driver's thread may be late, which this driver takes for an error.
-      auto made = BoardMemory::create(device_of(r), ranks, kMostBoardBytes);
+      auto made = new_memory(device_of(r), ranks);
       ASSERT_TRUE(made.ok()) << made.error().message;
       memory_.push_back(std::move(made).value());
     }

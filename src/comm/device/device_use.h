@@ -1,0 +1,64 @@
+// DeviceUse: what the communicators of a process that use one device share.
+//
+// A driver may let a thread that frees, closes or unpins memory wait for all work of the device, and so for a stream
+// that is held until a collective of another communicator ends; and while it waits, the driver may let no other thread
+// submit the work which that collective needs. So nothing goes back to the driver while any communicator uses the
+// device: what one needs no more is kept for others. The last one gives all of it back.
+//
+// Each communicator has a pointer to it; the device outlives it. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "comm/device/process_memory.h"
+#include "device/device.h"
+
+namespace trestle {
+
+class DeviceUse {
+ public:
+  explicit DeviceUse(Device& device) : device_(device) {}
+  DeviceUse(const DeviceUse&) = delete;
+  DeviceUse& operator=(const DeviceUse&) = delete;
+  ~DeviceUse();  // slow
+
+  Device& device() { return device_; }
+
+  struct Block {
+    std::byte* memory = nullptr;
+    uint64_t bytes = 0;
+  };
+  // At least `bytes` > 0 bytes of memory of the device, or pinned: kept, or from the driver. Slow. Errors: the
+  // driver's.
+  Result<Block> take(SharedPlace place, uint64_t bytes);
+  void keep(SharedPlace place, const Block& block);
+
+  // As OpenedMemory::open(). What is opened by a ticket is opened once, however many communicators use it. What is
+  // opened by a descriptor is closed with the last pointer to it: unmapping does not wait, and as long as it is open,
+  // its owner cannot free it.
+  Result<std::shared_ptr<const OpenedMemory>> open(SharedPlace place, const MemoryAddress& address,
+                                                   const UniqueFd& descriptor);
+
+ private:
+  std::list<Block>& kept(SharedPlace place) TRESTLE_REQUIRES(mutex_) {
+    return place == SharedPlace::kDevice ? kept_ : kept_pinned_;
+  }
+
+  Device& device_;
+  Mutex mutex_;  // never held while the driver is called
+  std::list<Block> kept_ TRESTLE_GUARDED_BY(mutex_);
+  std::list<Block> kept_pinned_ TRESTLE_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<const OpenedMemory>> opened_
+      TRESTLE_GUARDED_BY(mutex_);  // by MemoryAddress::nonce
+};
+
+// A block that is kept where no block is much too large for the request; std::list::end(): none.
+std::list<DeviceUse::Block>::iterator best_fit(std::list<DeviceUse::Block>& blocks, uint64_t bytes);
+
+}  // namespace trestle
