@@ -1,9 +1,9 @@
 #include "perf/device/holding.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <memory>
 #include <span>
 #include <thread>
@@ -17,6 +17,7 @@ namespace trestle::perf {
 namespace {
 
 constexpr uint64_t kWorkBytes = 64 << 10;
+constexpr int kIntoTheDriverMs = 100;
 constexpr uint64_t kSpinLimitNs = 10'000'000'000;
 
 // A kernel that spins until a word changes: another way to hold a stream, beside those of Gate.
@@ -152,7 +153,8 @@ Status hold_streams(const HoldCase& what, const Signals& signals) {
   std::thread acting([&] {
     if (held.ok()) acted = user.act(what.act);
   });
-  if (what.act != HoldAct::kNothing) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it is in the driver
+  // No event tells that the thread is in the driver.
+  if (what.act != HoldAct::kNothing) ::poll(nullptr, 0, kIntoTheDriverMs);
   const Status sent = signals.send();
   const Status told = sent.ok() ? signals.receive() : sent;
   const Status ended = user.end();
