@@ -44,7 +44,7 @@ TRESTLE_ON_DEVICE void store_unit(const Machine& machine, uint64_t* lines, uint6
   machine.store_line(lines + 2 * unit + 1, line_of(static_cast<uint32_t>(data >> 32), flag));
 }
 
-// A unit of every source of a group, from the first line on: all loads are on their way before the first is looked at.
+// A unit of every source of a group.
 struct BoardUnits {
   uint64_t data[kBoardLoadsTogether];
 };
@@ -60,29 +60,35 @@ TRESTLE_ON_DEVICE bool wait_for_line(const Machine& machine, const CudaBoardCall
   return true;
 }
 
-// Of the ranks first, first + 1, ... that are in `from`, but not of this rank. False: aborted.
+// Of the ranks first, first + 1, ... that are in `from`, but not of this rank. False: aborted. Each round looks at all
+// lines that are still missing, and all its loads are on their way before the first is looked at. So in whatever order
+// lines come, one round after the last one finds all.
 template <class Machine>
 TRESTLE_ON_DEVICE bool take_units(const Machine& machine, const CudaBoardCall& call, uint32_t first, uint32_t from,
                                   uint64_t unit, BoardUnits& units) {
-  uint64_t low[kBoardLoadsTogether];
-  uint64_t high[kBoardLoadsTogether];
-  const uint64_t at = kBoardHeaderLines + 2 * unit;
-  TRESTLE_UNROLL
-  for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
-    const uint32_t rank = first + i;
-    if (rank >= call.ranks || rank == call.rank || (from >> rank & 1) == 0) continue;
-    const uint64_t* const lines = board_lines_at(call, call.rank, rank) + at;
-    low[i] = machine.load_line(lines);
-    high[i] = machine.load_line(lines + 1);
-  }
-  TRESTLE_UNROLL
-  for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
-    const uint32_t rank = first + i;
-    if (rank >= call.ranks || rank == call.rank || (from >> rank & 1) == 0) continue;
-    const uint64_t* const lines = board_lines_at(call, call.rank, rank) + at;
-    if (!wait_for_line(machine, call, lines, low[i])) return false;
-    if (!wait_for_line(machine, call, lines + 1, high[i])) return false;
-    units.data[i] = static_cast<uint32_t>(low[i]) | high[i] << 32;
+  const uint64_t* const lines = board_lines_at(call, call.rank, first) + kBoardHeaderLines + 2 * unit;
+  const uint64_t stride = static_cast<uint32_t>(call.lines_per_rank);  // so that a product has 32-bit factors
+  uint32_t missing = (from & ~(1u << call.rank)) >> first & ((1u << kBoardLoadsTogether) - 1);
+  for (uint32_t looks = 1; missing != 0; ++looks) {
+    uint64_t low[kBoardLoadsTogether] = {};
+    uint64_t high[kBoardLoadsTogether] = {};
+    TRESTLE_UNROLL
+    for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
+      if ((missing >> i & 1) == 0) continue;
+      low[i] = machine.load_line(lines + i * stride);
+      high[i] = machine.load_line(lines + i * stride + 1);
+    }
+    // Here, because nvcc moves no look at a line across this branch. It would put one before the next load, and reuse
+    // its registers.
+    if (looks % kBoardLooksPerAbort == 0 && machine.load_word(&call.control->abort) != 0) return false;
+    TRESTLE_UNROLL
+    for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
+      // A line that was not loaded is 0, which no flag is.
+      if (static_cast<uint32_t>(low[i] >> 32) != call.flag || static_cast<uint32_t>(high[i] >> 32) != call.flag)
+        continue;
+      units.data[i] = static_cast<uint32_t>(low[i]) | high[i] << 32;
+      missing &= ~(1u << i);
+    }
   }
   return true;
 }
