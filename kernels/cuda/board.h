@@ -24,6 +24,10 @@ inline constexpr uint32_t kMostBoardRanks = 16;
 inline constexpr uint32_t kBoardHalves = 2;
 // A thread moves this much of a block at a time, in two lines. The last unit of a block may have fewer bytes.
 inline constexpr uint32_t kBoardUnitBytes = 8;
+// Threads of a block of a kernel. Those that move data have one unit each at a time. The others, a warp, wait for the
+// host's memory and for headers, so that no data waits behind these.
+inline constexpr uint32_t kBoardDataThreads = 256;
+inline constexpr uint32_t kBoardThreads = kBoardDataThreads + 32;
 inline constexpr uint32_t kBoardHeaderLines = 16;  // the stamp, and none behind it, so that data begins at 128 bytes
 inline constexpr uint64_t kBoardFlags = 0x7ffffffe;
 inline constexpr uint64_t kBoardClearEvery = uint64_t{1} << 30;

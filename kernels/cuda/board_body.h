@@ -1,7 +1,8 @@
 // What the kernels of the board of devices do (kernels/cuda/board.h). nvcc compiles it for devices. The tests' driver
 // compiles it for the CPU, with another Machine, so that the protocol runs where there is no GPU.
 //
-// Machine: where the code runs. thread(), threads(), block(), blocks(); load_line() and store_line() of whole lines,
+// Machine: where the code runs. block(), blocks(); thread(), threads(), of a block: the first data_threads() ones move
+// data, the others, at least one, do what takes long; load_line() and store_line() of whole lines,
 // load_word() and store_word() of words that other devices and the host see; fence(): what was stored and loaded before
 // it comes before what is stored and loaded after it, for all of them; sync() of the threads of a block; pause(), in a
 // loop; aborted(): a variable of the block; is_last_block(word): all other blocks have called it, and the word is 0
@@ -265,12 +266,18 @@ TRESTLE_ON_DEVICE void clear_other_half(const Machine& machine, const CudaBoardC
   machine.sync();
 }
 
+template <class Machine>
+TRESTLE_ON_DEVICE bool moves_data(const Machine& machine) {
+  return machine.thread() < machine.data_threads();
+}
+
 // The host stores `abort` and then loads `begun`; this stores `begun` and then loads `abort`. So the host knows of
-// every kernel that does not know of the abort. These words are in the host's memory, which takes microseconds. The
-// other threads send and wait for lines meanwhile; only results wait for the answer.
+// every kernel that does not know of the abort. These words are in the host's memory, which takes microseconds. A warp
+// waits for them as a whole, so this is done by one that has no data. The others send and wait for lines meanwhile;
+// only results wait for the answer.
 template <class Machine>
 TRESTLE_ON_DEVICE void begin_board(Machine& machine, const CudaBoardCall& call) {
-  if (machine.thread() != machine.threads() - 1) return;
+  if (machine.thread() != machine.data_threads()) return;
   machine.store_word(&call.control->begun, call.sequence);
   if (machine.block() == 0 && call.mark_word != nullptr) machine.store_word(call.mark_word, call.mark);
   machine.fence();
@@ -279,17 +286,18 @@ TRESTLE_ON_DEVICE void begin_board(Machine& machine, const CudaBoardCall& call) 
 
 template <class Machine>
 TRESTLE_ON_DEVICE void send_headers(const Machine& machine, const CudaBoardCall& call) {
-  for (uint32_t rank = machine.thread(); rank < call.ranks; rank += machine.threads()) {
+  const uint32_t threads = machine.threads() - machine.data_threads();
+  for (uint32_t rank = machine.thread() - machine.data_threads(); rank < call.ranks; rank += threads) {
     if (rank != call.rank) store_unit(machine, board_lines_at(call, rank, call.rank), 0, call.stamp, call.flag);
   }
 }
 
 // A rank whose call is another one shows here. Its blocks may be shorter, so other threads of this grid may wait for
-// ever: the host ends that by an abort. Done by the last threads of the block, which have no data in the smallest
-// calls.
+// ever: the host ends that by an abort.
 template <class Machine>
 TRESTLE_ON_DEVICE void wait_for_headers(const Machine& machine, const CudaBoardCall& call) {
-  for (uint32_t rank = machine.threads() - 1 - machine.thread(); rank < call.ranks; rank += machine.threads()) {
+  const uint32_t threads = machine.threads() - machine.data_threads();
+  for (uint32_t rank = machine.thread() - machine.data_threads(); rank < call.ranks; rank += threads) {
     if (rank == call.rank) continue;
     const uint64_t* const lines = board_lines_at(call, call.rank, rank);
     uint64_t low = machine.load_line(lines);
@@ -305,8 +313,9 @@ TRESTLE_ON_DEVICE void wait_for_headers(const Machine& machine, const CudaBoardC
 
 template <class Machine, class Data>
 TRESTLE_ON_DEVICE void send_blocks(const Machine& machine, const CudaBoardCall& call, uint64_t units) {
-  const uint64_t stride = uint64_t{machine.blocks()} * machine.threads();
-  for (uint64_t unit = uint64_t{machine.block()} * machine.threads() + machine.thread(); unit < units; unit += stride) {
+  const uint64_t stride = uint64_t{machine.blocks()} * machine.data_threads();
+  const uint64_t first = uint64_t{machine.block()} * machine.data_threads() + machine.thread();
+  for (uint64_t unit = first; unit < units; unit += stride) {
     uint64_t data = 0;
     bool is_loaded = false;
     for (uint32_t rank = 0; rank < call.ranks; ++rank) {
@@ -318,11 +327,12 @@ TRESTLE_ON_DEVICE void send_blocks(const Machine& machine, const CudaBoardCall& 
   }
 }
 
-// Threads of a block stay together at the first unit, where they learn whether they may write results.
+// Threads of a block stay together at the first unit, where they learn whether they may write results. Those without
+// data do nothing else here.
 template <class Machine, class Data>
 TRESTLE_ON_DEVICE void take_blocks(Machine& machine, const CudaBoardCall& call, uint64_t units, bool may_wait) {
-  const uint64_t stride = uint64_t{machine.blocks()} * machine.threads();
-  const uint64_t begin = uint64_t{machine.block()} * machine.threads();
+  const uint64_t stride = uint64_t{machine.blocks()} * machine.data_threads();
+  const uint64_t begin = uint64_t{machine.block()} * machine.data_threads();
   uint64_t base = begin;
   do {
     const uint64_t unit = base + machine.thread();
@@ -357,14 +367,16 @@ TRESTLE_ON_DEVICE void run_board(Machine& machine, const CudaBoardCall& call) {
   // This word is near. Threads may find different values, if it is set now. A thread that finds 0 has good data to
   // send.
   const bool is_stopped = machine.load_word(&call.words->stopped) != 0;
-  begin_board(machine, call);
+  const bool has_headers = machine.block() == 0 && !is_stopped;
   if (machine.block() == 0 && call.clears != 0) clear_other_half(machine, call);
-  if (!is_stopped) {
-    if (machine.block() == 0) send_headers(machine, call);
-    send_blocks<Machine, Data>(machine, call, units);
-    if (machine.block() == 0) wait_for_headers(machine, call);
+  if (moves_data(machine)) {
+    if (!is_stopped) send_blocks<Machine, Data>(machine, call, units);
+  } else {
+    if (has_headers) send_headers(machine, call);
+    begin_board(machine, call);
+    if (has_headers) wait_for_headers(machine, call);
   }
-  take_blocks<Machine, Data>(machine, call, units, !is_stopped);
+  take_blocks<Machine, Data>(machine, call, units, moves_data(machine) && !is_stopped);
   end_board(machine, call);
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/board.h"
+
 namespace trestle::kernels {
 
 class CudaMachine {
@@ -14,7 +16,8 @@ class CudaMachine {
   __device__ explicit CudaMachine(uint32_t* aborted) : aborted_(aborted) {}
 
   __device__ uint32_t thread() const { return threadIdx.x; }
-  __device__ uint32_t threads() const { return blockDim.x; }
+  __device__ uint32_t threads() const { return kBoardThreads; }
+  __device__ uint32_t data_threads() const { return kBoardDataThreads; }
   __device__ uint32_t block() const { return blockIdx.x; }
   __device__ uint32_t blocks() const { return gridDim.x; }
   __device__ uint32_t& aborted() { return *aborted_; }

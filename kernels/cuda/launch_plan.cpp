@@ -94,7 +94,7 @@ std::string board_kernel(ReduceOp op) {
 // Few units per thread: the time is that of the loads that follow each other.
 uint32_t board_blocks(uint64_t bytes, uint32_t most) {
   return static_cast<uint32_t>(
-      std::clamp<uint64_t>(divided_up(board_units(bytes), kThreadsPerBlock), 1, std::max(most, 1u)));
+      std::clamp<uint64_t>(divided_up(board_units(bytes), kBoardDataThreads), 1, std::max(most, 1u)));
 }
 
 }  // namespace trestle::kernels

@@ -180,12 +180,12 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
 }
 
 // The board of devices: small sums among ranks of one host (board.h).
-#define TRESTLE_BOARD(name, op)                                                                                    \
-  extern "C" __global__ void __launch_bounds__(256) name(                                                          \
-      const __grid_constant__ trestle::kernels::CudaBoardCall call) {                                              \
-    __shared__ uint32_t aborted;                                                                                   \
-    trestle::kernels::CudaMachine machine(&aborted);                                                               \
-    trestle::kernels::run_board<trestle::kernels::CudaMachine,                                                     \
+#define TRESTLE_BOARD(name, op)                                                                                     \
+  extern "C" __global__ void __launch_bounds__(trestle::kernels::kBoardThreads)                                     \
+      name(const __grid_constant__ trestle::kernels::CudaBoardCall call) {                                          \
+    __shared__ uint32_t aborted;                                                                                    \
+    trestle::kernels::CudaMachine machine(&aborted);                                                                \
+    trestle::kernels::run_board<trestle::kernels::CudaMachine,                                                      \
                                 trestle::kernels::Sums<trestle::kernels::E, trestle::ReduceOp::op>>(machine, call); \
   }
 TRESTLE_BOARD(board_sum, kSum)

@@ -54,15 +54,15 @@ Result<ModuleHandle*> DeviceKernels::load(std::string_view image) {
   return Error{Code::kInvalidUsage, "this build of Trestle has no kernels for GPUs (TRESTLE_CUDA)"};
 }
 
-Result<DeviceKernels::Kernel> DeviceKernels::find(ModuleHandle* code, const std::string& name) {
+Result<DeviceKernels::Kernel> DeviceKernels::find(ModuleHandle* code, const std::string& name, uint32_t threads) {
   Kernel kernel;
   kernel.handle = TRY(device_.find_kernel(code, name.c_str()));
-  kernel.most_blocks = TRY(device_.resident_blocks(kernel.handle, kernels::kThreadsPerBlock));
+  kernel.most_blocks = TRY(device_.resident_blocks(kernel.handle, threads));
   return kernel;
 }
 
 Result<DeviceKernels::Kernel> DeviceKernels::find_board(ModuleHandle* code, const std::string& name) {
-  Kernel kernel = TRY(find(code, name));
+  Kernel kernel = TRY(find(code, name, kernels::kBoardThreads));
   board_capacity_ = std::min(board_capacity_, kernel.most_blocks);
   return kernel;
 }
@@ -206,7 +206,7 @@ Status DeviceKernels::board(const kernels::CudaBoardCall& call, DataType type, s
   CHECK(!op || is_valid(*op), "the board of devices has built-in operators only");
   const Kernel& kernel = op ? types_[static_cast<size_t>(type)].board[static_cast<size_t>(*op)] : board_copy_;
   kernels::CudaBoardCall work = call;
-  return launch(kernel, {blocks, 1, kernels::kThreadsPerBlock}, work, stream);
+  return launch(kernel, {blocks, 1, kernels::kBoardThreads}, work, stream);
 }
 
 }  // namespace trestle

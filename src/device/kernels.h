@@ -74,7 +74,7 @@ class DeviceKernels {
   Result<ModuleHandle*> load(std::string_view image);
   Status load_type(DataType type);
   Status load_moves();
-  Result<Kernel> find(ModuleHandle* code, const std::string& name);
+  Result<Kernel> find(ModuleHandle* code, const std::string& name, uint32_t threads = kernels::kThreadsPerBlock);
   Result<Kernel> find_board(ModuleHandle* code, const std::string& name);
   Status convert(const Kernel& kernel, std::byte* dst, const std::byte* src, const kernels::PackedRange& range,
                  uint32_t small_bytes, StreamHandle* stream);

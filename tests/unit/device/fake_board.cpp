@@ -16,7 +16,8 @@ namespace {
 
 using kernels::CudaBoardCall;
 
-constexpr uint32_t kThreads = 2;  // of a block
+constexpr uint32_t kDataThreads = 2;  // of a block
+constexpr uint32_t kThreads = kDataThreads + 1;
 
 // What the threads of a block share.
 struct SharedBlock {
@@ -39,6 +40,7 @@ class FakeMachine {
 
   uint32_t thread() const { return thread_; }
   uint32_t threads() const { return kThreads; }
+  uint32_t data_threads() const { return kDataThreads; }
   uint32_t block() const { return block_; }
   uint32_t blocks() const { return blocks_; }
   uint32_t& aborted() { return shared_.aborted; }
