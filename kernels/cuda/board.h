@@ -29,6 +29,12 @@ inline constexpr uint32_t kBoardUnitBytes = 8;
 inline constexpr uint32_t kBoardDataThreads = 256;
 inline constexpr uint32_t kBoardThreads = kBoardDataThreads + 32;
 inline constexpr uint32_t kBoardHeaderLines = 16;  // the stamp, and none behind it, so that data begins at 128 bytes
+// The two lines of a unit. They are written and read by one access, which is no promise that they come together: each
+// has a flag.
+struct alignas(16) BoardLines {
+  uint64_t low;
+  uint64_t high;
+};
 inline constexpr uint64_t kBoardFlags = 0x7ffffffe;
 inline constexpr uint64_t kBoardClearEvery = uint64_t{1} << 30;
 
@@ -44,6 +50,8 @@ inline constexpr uint64_t kBoardWordBytes = 128;
 constexpr uint64_t board_bytes(uint64_t most_bytes, uint64_t ranks) {
   return kBoardWordBytes + kBoardHalves * ranks * board_lines(most_bytes) * sizeof(uint64_t);
 }
+static_assert(kBoardWordBytes % sizeof(BoardLines) == 0 && board_lines(0) % 2 == 0 && board_lines(1) % 2 == 0,
+              "units lie at multiples of their size");
 constexpr uint32_t board_flag(uint64_t sequence) {
   return static_cast<uint32_t>(sequence % kBoardFlags) + 1;
 }

@@ -2,7 +2,8 @@
 // compiles it for the CPU, with another Machine, so that the protocol runs where there is no GPU.
 //
 // Machine: where the code runs. block(), blocks(); thread(), threads(), of a block: the first data_threads() ones move
-// data, the others, at least one, do what takes long; load_line() and store_line() of whole lines,
+// data, the others, at least one, do what takes long; store_line(); load_lines() and
+// store_lines() of a unit, of which each line is whole;
 // load_word() and store_word() of words that other devices and the host see; fence(): what was stored and loaded before
 // it comes before what is stored and loaded after it, for all of them; sync() of the threads of a block; pause(), in a
 // loop; aborted(): a variable of the block; is_last_block(word): all other blocks have called it, and the word is 0
@@ -33,6 +34,13 @@ TRESTLE_ON_DEVICE uint64_t line_of(uint32_t data, uint32_t flag) {
   return static_cast<uint64_t>(flag) << 32 | data;
 }
 
+TRESTLE_ON_DEVICE bool have_flag(const BoardLines& lines, uint32_t flag) {
+  return static_cast<uint32_t>(lines.low >> 32) == flag && static_cast<uint32_t>(lines.high >> 32) == flag;
+}
+TRESTLE_ON_DEVICE uint64_t data_of(const BoardLines& lines) {
+  return static_cast<uint32_t>(lines.low) | lines.high << 32;
+}
+
 // The lines that `source` writes in the memory of `owner`.
 TRESTLE_ON_DEVICE uint64_t* board_lines_at(const CudaBoardCall& call, uint32_t owner, uint32_t source) {
   return call.lines[owner] + (uint64_t{call.half} * call.ranks + source) * call.lines_per_rank;
@@ -41,25 +49,14 @@ TRESTLE_ON_DEVICE uint64_t* board_lines_at(const CudaBoardCall& call, uint32_t o
 template <class Machine>
 TRESTLE_ON_DEVICE void store_unit(const Machine& machine, uint64_t* lines, uint64_t unit, uint64_t data,
                                   uint32_t flag) {
-  machine.store_line(lines + 2 * unit, line_of(static_cast<uint32_t>(data), flag));
-  machine.store_line(lines + 2 * unit + 1, line_of(static_cast<uint32_t>(data >> 32), flag));
+  machine.store_lines(lines + 2 * unit,
+                      {line_of(static_cast<uint32_t>(data), flag), line_of(static_cast<uint32_t>(data >> 32), flag)});
 }
 
 // A unit of every source of a group.
 struct BoardUnits {
   uint64_t data[kBoardLoadsTogether];
 };
-
-template <class Machine>
-TRESTLE_ON_DEVICE bool wait_for_line(const Machine& machine, const CudaBoardCall& call, const uint64_t* at,
-                                     uint64_t& line) {
-  uint32_t looks = 0;
-  while (static_cast<uint32_t>(line >> 32) != call.flag) {
-    if (++looks % kBoardLooksPerAbort == 0 && machine.load_word(&call.control->abort) != 0) return false;
-    line = machine.load_line(at);
-  }
-  return true;
-}
 
 // Of the ranks first, first + 1, ... that are in `from`, but not of this rank. False: aborted. Each round looks at all
 // lines that are still missing, and all its loads are on their way before the first is looked at. So in whatever order
@@ -71,23 +68,19 @@ TRESTLE_ON_DEVICE bool take_units(const Machine& machine, const CudaBoardCall& c
   const uint64_t stride = static_cast<uint32_t>(call.lines_per_rank);  // so that a product has 32-bit factors
   uint32_t missing = (from & ~(1u << call.rank)) >> first & ((1u << kBoardLoadsTogether) - 1);
   for (uint32_t looks = 1; missing != 0; ++looks) {
-    uint64_t low[kBoardLoadsTogether] = {};
-    uint64_t high[kBoardLoadsTogether] = {};
+    BoardLines loaded[kBoardLoadsTogether] = {};
     TRESTLE_UNROLL
     for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
-      if ((missing >> i & 1) == 0) continue;
-      low[i] = machine.load_line(lines + i * stride);
-      high[i] = machine.load_line(lines + i * stride + 1);
+      if ((missing >> i & 1) != 0) loaded[i] = machine.load_lines(lines + i * stride);
     }
     // Here, because nvcc moves no look at a line across this branch. It would put one before the next load, and reuse
     // its registers.
     if (looks % kBoardLooksPerAbort == 0 && machine.load_word(&call.control->abort) != 0) return false;
     TRESTLE_UNROLL
     for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
-      // A line that was not loaded is 0, which no flag is.
-      if (static_cast<uint32_t>(low[i] >> 32) != call.flag || static_cast<uint32_t>(high[i] >> 32) != call.flag)
-        continue;
-      units.data[i] = static_cast<uint32_t>(low[i]) | high[i] << 32;
+      // Lines that were not loaded are 0, which no flag is.
+      if (!have_flag(loaded[i], call.flag)) continue;
+      units.data[i] = data_of(loaded[i]);
       missing &= ~(1u << i);
     }
   }
@@ -300,10 +293,12 @@ TRESTLE_ON_DEVICE void wait_for_headers(const Machine& machine, const CudaBoardC
   for (uint32_t rank = machine.thread() - machine.data_threads(); rank < call.ranks; rank += threads) {
     if (rank == call.rank) continue;
     const uint64_t* const lines = board_lines_at(call, call.rank, rank);
-    uint64_t low = machine.load_line(lines);
-    uint64_t high = machine.load_line(lines + 1);
-    if (!wait_for_line(machine, call, lines, low) || !wait_for_line(machine, call, lines + 1, high)) return;
-    const uint64_t stamp = static_cast<uint32_t>(low) | high << 32;
+    BoardLines header = machine.load_lines(lines);
+    for (uint32_t looks = 1; !have_flag(header, call.flag); ++looks) {
+      if (looks % kBoardLooksPerAbort == 0 && machine.load_word(&call.control->abort) != 0) return;
+      header = machine.load_lines(lines);
+    }
+    const uint64_t stamp = data_of(header);
     if (stamp == call.stamp) continue;
     machine.store_line(&call.control->other_stamps[rank], stamp);
     while (machine.load_word(&call.control->abort) == 0) machine.pause();

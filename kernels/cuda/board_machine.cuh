@@ -1,7 +1,8 @@
 // CudaMachine: the Machine of board_body.h on a GPU.
 //
-// Lines and words are accessed as single strong operations of the whole system (PTX ISA, memory consistency model): a
-// line is never torn, and peers and the host see it without a fence.
+// Lines and words are accessed by strong operations of the whole system (PTX ISA, memory consistency model): a line is
+// never torn, and peers and the host see it without a fence. To that model, an access of two lines is one of each, in
+// no order. A warp's accesses of two lines fill whole sectors of the memory.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,16 @@ class CudaMachine {
   __device__ uint32_t blocks() const { return gridDim.x; }
   __device__ uint32_t& aborted() { return *aborted_; }
 
-  __device__ uint64_t load_line(const uint64_t* at) const {
-    uint64_t line;
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(line) : "l"(at) : "memory");
-    return line;
+  __device__ BoardLines load_lines(const uint64_t* at) const {
+    BoardLines lines;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(lines.low), "=l"(lines.high)
+                 : "l"(at)
+                 : "memory");
+    return lines;
+  }
+  __device__ void store_lines(uint64_t* at, BoardLines lines) const {
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(lines.low), "l"(lines.high) : "memory");
   }
   __device__ void store_line(uint64_t* at, uint64_t line) const {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(line) : "memory");

@@ -14,6 +14,7 @@
 namespace trestle::fake {
 namespace {
 
+using kernels::BoardLines;
 using kernels::CudaBoardCall;
 
 constexpr uint32_t kDataThreads = 2;  // of a block
@@ -45,9 +46,15 @@ class FakeMachine {
   uint32_t blocks() const { return blocks_; }
   uint32_t& aborted() { return shared_.aborted; }
 
-  uint64_t load_line(const uint64_t* at) const {
+  // The first line later, so that a reader sees the second one alone.
+  BoardLines load_lines(const uint64_t* at) const {
     std::this_thread::yield();
-    return std::atomic_ref(*const_cast<uint64_t*>(at)).load();
+    const uint64_t low = std::atomic_ref(*const_cast<uint64_t*>(at)).load();
+    return {low, std::atomic_ref(*const_cast<uint64_t*>(at + 1)).load()};
+  }
+  void store_lines(uint64_t* at, BoardLines lines) const {
+    store_line(at + 1, lines.high);
+    store_line(at, lines.low);
   }
   void store_line(uint64_t* at, uint64_t line) const {
     const auto holds = [at](const BrokenLines& lines) { return at >= lines.begin && at < lines.end; };
