@@ -80,7 +80,7 @@ static_assert(offsetof(BoardControl, ended) % 8 == 0 &&
 
 // Words of a rank in the memory of its device.
 struct BoardWords {
-  uint32_t blocks_done = 0;  // of the call that runs
+  uint32_t blocks_done = 0;  // of the call that runs, and which of them were aborted
   // No kernel that begins later sends anything or reads a buffer: the work before it may not have been done. Set by a
   // kernel that was aborted, and by the host before it lets a stream go on that it has held.
   uint32_t stopped = 0;

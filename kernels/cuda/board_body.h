@@ -2,13 +2,12 @@
 // compiles it for the CPU, with another Machine, so that the protocol runs where there is no GPU.
 //
 // Machine: where the code runs. block(), blocks(); thread(), threads(), of a block: the first data_threads() ones move
-// data, the others, at least one, do what takes long; store_line(); load_lines() and
-// store_lines() of a unit, of which each line is whole;
-// load_word() and store_word() of words that other devices and the host see; fence(): what was stored and loaded before
-// it comes before what is stored and loaded after it, for all of them; sync() of the threads of a block; pause(), in a
-// loop; aborted(): a variable of the block; is_last_block(word): all other blocks have called it, and the word is 0
-// again.
-// Data: what goes into lines and what comes out of them: Sums or Copies.
+// data, the others, at least one, do what takes long. store_line(); load_lines() and store_lines() of a unit, of which
+// each line is whole; load_word() and store_word() of words that other devices and the host see; add() to a word of
+// this device, which gives the sum. fence(): what was stored and loaded before it comes before what is stored and
+// loaded after it, for all of them; release(): before what is stored after it. sync() of the threads of a block, and
+// any(): likewise, and whether one of them says so. What threads of a block do before these is covered by a fence of
+// another one after them. pause(), in a loop. Data: what goes into lines and what comes out of them: Sums or Copies.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +28,7 @@ namespace trestle::kernels {
 
 inline constexpr uint32_t kBoardLooksPerAbort = 1024;
 inline constexpr uint32_t kBoardLoadsTogether = 8;
+inline constexpr uint32_t kBoardAbortedBlock = 1u << 16;  // what such a block adds to blocks_done, and one
 
 TRESTLE_ON_DEVICE uint64_t line_of(uint32_t data, uint32_t flag) {
   return static_cast<uint64_t>(flag) << 32 | data;
@@ -267,14 +267,14 @@ TRESTLE_ON_DEVICE bool moves_data(const Machine& machine) {
 // The host stores `abort` and then loads `begun`; this stores `begun` and then loads `abort`. So the host knows of
 // every kernel that does not know of the abort. These words are in the host's memory, which takes microseconds. A warp
 // waits for them as a whole, so this is done by one that has no data. The others send and wait for lines meanwhile;
-// only results wait for the answer.
+// only results wait for the answer. False: aborted.
 template <class Machine>
-TRESTLE_ON_DEVICE void begin_board(Machine& machine, const CudaBoardCall& call) {
-  if (machine.thread() != machine.data_threads()) return;
+TRESTLE_ON_DEVICE bool begin_board(const Machine& machine, const CudaBoardCall& call) {
+  if (machine.thread() != machine.data_threads()) return true;
   machine.store_word(&call.control->begun, call.sequence);
   if (machine.block() == 0 && call.mark_word != nullptr) machine.store_word(call.mark_word, call.mark);
   machine.fence();
-  machine.aborted() = machine.load_word(&call.control->abort);
+  return machine.load_word(&call.control->abort) == 0;
 }
 
 template <class Machine>
@@ -286,24 +286,25 @@ TRESTLE_ON_DEVICE void send_headers(const Machine& machine, const CudaBoardCall&
 }
 
 // A rank whose call is another one shows here. Its blocks may be shorter, so other threads of this grid may wait for
-// ever: the host ends that by an abort.
+// ever: the host ends that by an abort. False: aborted.
 template <class Machine>
-TRESTLE_ON_DEVICE void wait_for_headers(const Machine& machine, const CudaBoardCall& call) {
+TRESTLE_ON_DEVICE bool wait_for_headers(const Machine& machine, const CudaBoardCall& call) {
   const uint32_t threads = machine.threads() - machine.data_threads();
   for (uint32_t rank = machine.thread() - machine.data_threads(); rank < call.ranks; rank += threads) {
     if (rank == call.rank) continue;
     const uint64_t* const lines = board_lines_at(call, call.rank, rank);
     BoardLines header = machine.load_lines(lines);
     for (uint32_t looks = 1; !have_flag(header, call.flag); ++looks) {
-      if (looks % kBoardLooksPerAbort == 0 && machine.load_word(&call.control->abort) != 0) return;
+      if (looks % kBoardLooksPerAbort == 0 && machine.load_word(&call.control->abort) != 0) return false;
       header = machine.load_lines(lines);
     }
     const uint64_t stamp = data_of(header);
     if (stamp == call.stamp) continue;
     machine.store_line(&call.control->other_stamps[rank], stamp);
     while (machine.load_word(&call.control->abort) == 0) machine.pause();
-    return;
+    return false;
   }
+  return true;
 }
 
 template <class Machine, class Data>
@@ -323,56 +324,71 @@ TRESTLE_ON_DEVICE void send_blocks(const Machine& machine, const CudaBoardCall& 
 }
 
 // Threads of a block stay together at the first unit, where they learn whether they may write results. Those without
-// data do nothing else here.
+// data do nothing else here. False: aborted.
 template <class Machine, class Data>
-TRESTLE_ON_DEVICE void take_blocks(Machine& machine, const CudaBoardCall& call, uint64_t units, bool may_wait) {
+TRESTLE_ON_DEVICE bool take_blocks(const Machine& machine, const CudaBoardCall& call, uint64_t units, bool aborted) {
   const uint64_t stride = uint64_t{machine.blocks()} * machine.data_threads();
   const uint64_t begin = uint64_t{machine.block()} * machine.data_threads();
   uint64_t base = begin;
   do {
     const uint64_t unit = base + machine.thread();
     Data data{};
-    const bool has_unit = may_wait && unit < units;
+    const bool has_unit = moves_data(machine) && !aborted && unit < units;
     const bool has_result = has_unit && data.combine(machine, call, unit);
-    if (base == begin) machine.sync();
-    if (machine.aborted() != 0 || has_result != has_unit) return;
+    if (has_result != has_unit) aborted = true;
+    if (base == begin) aborted = machine.any(aborted);
+    if (aborted) return false;
     if (has_result) data.store(call, unit);
     base += stride;
   } while (base < units);
+  return true;
 }
 
+// Thread 0 releases what all threads of its block have done, which a barrier tells it; of the last block, that of all
+// blocks, which their counter tells it.
+//
+// Only a call that was aborted looks at that word of the host again: not here. A kernel that found no abort when it
+// began has stored `begun` before the host looked there, so the host waits for it before it stores `chain`. That it
+// stores `chain` too does no harm before: its results are good.
 template <class Machine>
-TRESTLE_ON_DEVICE void end_board(Machine& machine, const CudaBoardCall& call) {
-  machine.fence();  // of every thread: its results come before the words that say so
-  machine.sync();
+TRESTLE_ON_DEVICE void end_board(const Machine& machine, const CudaBoardCall& call, bool aborted) {
+  aborted = machine.any(aborted);
   if (machine.thread() != 0) return;
-  if (machine.blocks() > 1 && !machine.is_last_block(&call.words->blocks_done)) return;
-  machine.fence();
-  if (machine.load_word(&call.control->abort) == 0) {
+  machine.release();
+  if (machine.blocks() > 1) {
+    const uint32_t done = machine.add(&call.words->blocks_done, aborted ? 1 + kBoardAbortedBlock : 1);
+    if (done % kBoardAbortedBlock != machine.blocks()) return;
+    aborted = done >= kBoardAbortedBlock;
+    machine.store_word(&call.words->blocks_done, 0);
+    machine.release();
+  }
+  if (!aborted) {
     machine.store_line(reinterpret_cast<uint64_t*>(&call.control->ended), line_of(call.sequence, call.sequence));
   } else {
     machine.store_word(&call.words->stopped, 1);
+    machine.release();
     machine.store_word(&call.control->ended, call.sequence);
   }
 }
 
 template <class Machine, class Data>
-TRESTLE_ON_DEVICE void run_board(Machine& machine, const CudaBoardCall& call) {
+TRESTLE_ON_DEVICE void run_board(const Machine& machine, const CudaBoardCall& call) {
   const uint64_t units = Data::units(call);
   // This word is near. Threads may find different values, if it is set now. A thread that finds 0 has good data to
   // send.
   const bool is_stopped = machine.load_word(&call.words->stopped) != 0;
   const bool has_headers = machine.block() == 0 && !is_stopped;
+  bool aborted = is_stopped;
   if (machine.block() == 0 && call.clears != 0) clear_other_half(machine, call);
   if (moves_data(machine)) {
     if (!is_stopped) send_blocks<Machine, Data>(machine, call, units);
   } else {
     if (has_headers) send_headers(machine, call);
-    begin_board(machine, call);
-    if (has_headers) wait_for_headers(machine, call);
+    if (!begin_board(machine, call)) aborted = true;
+    if (has_headers && !aborted) aborted = !wait_for_headers(machine, call);
   }
-  take_blocks<Machine, Data>(machine, call, units, moves_data(machine) && !is_stopped);
-  end_board(machine, call);
+  aborted = !take_blocks<Machine, Data>(machine, call, units, aborted);
+  end_board(machine, call, aborted);
 }
 
 }  // namespace trestle::kernels

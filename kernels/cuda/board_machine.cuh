@@ -13,15 +13,11 @@ namespace trestle::kernels {
 
 class CudaMachine {
  public:
-  // aborted: a variable in shared memory.
-  __device__ explicit CudaMachine(uint32_t* aborted) : aborted_(aborted) {}
-
   __device__ uint32_t thread() const { return threadIdx.x; }
   __device__ uint32_t threads() const { return kBoardThreads; }
   __device__ uint32_t data_threads() const { return kBoardDataThreads; }
   __device__ uint32_t block() const { return blockIdx.x; }
   __device__ uint32_t blocks() const { return gridDim.x; }
-  __device__ uint32_t& aborted() { return *aborted_; }
 
   __device__ BoardLines load_lines(const uint64_t* at) const {
     BoardLines lines;
@@ -46,17 +42,11 @@ class CudaMachine {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(word) : "memory");
   }
   __device__ void fence() const { asm volatile("fence.sc.sys;" ::: "memory"); }
+  __device__ void release() const { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
   __device__ void sync() const { __syncthreads(); }
+  __device__ bool any(bool mine) const { return __syncthreads_or(mine) != 0; }
   __device__ void pause() const { __nanosleep(1000); }
-  // Only one thread of each block calls it.
-  __device__ bool is_last_block(uint32_t* counter) const {
-    if (atomicAdd(counter, 1) != gridDim.x - 1) return false;
-    atomicExch(counter, 0);
-    return true;
-  }
-
- private:
-  uint32_t* const aborted_;
+  __device__ uint32_t add(uint32_t* word, uint32_t value) const { return atomicAdd(word, value) + value; }
 };
 
 }  // namespace trestle::kernels

@@ -114,7 +114,5 @@ TRESTLE_CONVERT(f8e5m2, kFloat8e5m2)
 // The board of devices: small collectives that copy, among ranks of one host (board.h).
 extern "C" __global__ void __launch_bounds__(trestle::kernels::kBoardThreads)
     board_copy(const __grid_constant__ trestle::kernels::CudaBoardCall call) {
-  __shared__ uint32_t aborted;
-  trestle::kernels::CudaMachine machine(&aborted);
-  trestle::kernels::run_board<trestle::kernels::CudaMachine, trestle::kernels::Copies>(machine, call);
+  trestle::kernels::run_board<trestle::kernels::CudaMachine, trestle::kernels::Copies>({}, call);
 }

@@ -180,13 +180,11 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
 }
 
 // The board of devices: small sums among ranks of one host (board.h).
-#define TRESTLE_BOARD(name, op)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(trestle::kernels::kBoardThreads)                                     \
-      name(const __grid_constant__ trestle::kernels::CudaBoardCall call) {                                          \
-    __shared__ uint32_t aborted;                                                                                    \
-    trestle::kernels::CudaMachine machine(&aborted);                                                                \
-    trestle::kernels::run_board<trestle::kernels::CudaMachine,                                                      \
-                                trestle::kernels::Sums<trestle::kernels::E, trestle::ReduceOp::op>>(machine, call); \
+#define TRESTLE_BOARD(name, op)                                                                                \
+  extern "C" __global__ void __launch_bounds__(trestle::kernels::kBoardThreads)                                \
+      name(const __grid_constant__ trestle::kernels::CudaBoardCall call) {                                     \
+    trestle::kernels::run_board<trestle::kernels::CudaMachine,                                                 \
+                                trestle::kernels::Sums<trestle::kernels::E, trestle::ReduceOp::op>>({}, call); \
   }
 TRESTLE_BOARD(board_sum, kSum)
 TRESTLE_BOARD(board_prod, kProd)

@@ -22,8 +22,13 @@ constexpr uint32_t kThreads = kDataThreads + 1;
 
 // What the threads of a block share.
 struct SharedBlock {
-  std::barrier<> barrier{kThreads};
-  uint32_t aborted = 0;
+  struct CountVotes {
+    SharedBlock& block;
+    void operator()() noexcept { block.outcome = block.votes.exchange(0) != 0; }
+  };
+  std::barrier<CountVotes> barrier{kThreads, CountVotes{*this}};
+  std::atomic<uint32_t> votes{0};
+  bool outcome = false;
 };
 
 // Lines where a broken device writes other bytes, or nothing.
@@ -44,7 +49,6 @@ class FakeMachine {
   uint32_t data_threads() const { return kDataThreads; }
   uint32_t block() const { return block_; }
   uint32_t blocks() const { return blocks_; }
-  uint32_t& aborted() { return shared_.aborted; }
 
   // The first line later, so that a reader sees the second one alone.
   BoardLines load_lines(const uint64_t* at) const {
@@ -65,14 +69,15 @@ class FakeMachine {
   uint32_t load_word(const uint32_t* at) const { return std::atomic_ref(*const_cast<uint32_t*>(at)).load(); }
   void store_word(uint32_t* at, uint32_t word) const { std::atomic_ref(*at).store(word); }
   void fence() const {}  // every access is sequentially consistent
+  void release() const {}
   void sync() const { shared_.barrier.arrive_and_wait(); }
-  void pause() const { std::this_thread::yield(); }
-  bool is_last_block(uint32_t* counter) const {
-    const std::atomic_ref word(*counter);
-    if (word.fetch_add(1) != blocks_ - 1) return false;
-    word.store(0);
-    return true;
+  bool any(bool mine) const {
+    if (mine) ++shared_.votes;
+    shared_.barrier.arrive_and_wait();
+    return shared_.outcome;
   }
+  void pause() const { std::this_thread::yield(); }
+  uint32_t add(uint32_t* word, uint32_t value) const { return std::atomic_ref(*word).fetch_add(value) + value; }
 
  private:
   SharedBlock& shared_;
@@ -82,7 +87,7 @@ class FakeMachine {
   const uint32_t blocks_;
 };
 
-using Body = void (*)(FakeMachine&, const CudaBoardCall&);
+using Body = void (*)(const FakeMachine&, const CudaBoardCall&);
 
 template <class Data>
 Body body() {
@@ -133,7 +138,7 @@ void begin(const std::shared_ptr<Launch>& launch) {
   for (uint32_t i = 0; i < launch->blocks * kThreads; ++i) {
     std::thread([launch, i] {
       const uint32_t block = i / kThreads;
-      FakeMachine machine(launch->shared[block], launch->broken, i % kThreads, block, launch->blocks);
+      const FakeMachine machine(launch->shared[block], launch->broken, i % kThreads, block, launch->blocks);
       launch->body(machine, launch->call);
       --launch->running;
     }).detach();
