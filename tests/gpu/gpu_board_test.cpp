@@ -5,8 +5,10 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "device/kernels.h"
 #include "gpu/first_device.h"
@@ -139,6 +141,12 @@ class GpuBoard : public OnFirstDevice {
   void run(const CudaBoardCall& call, uint64_t bytes, DataType type, std::optional<ReduceOp> op) {
     const Status launched = kernels_->board(call, type, op, kernels::board_blocks(bytes, kMostBlocks), stream_);
     ASSERT_TRUE(launched.ok()) << launched.error().message;
+    // The fake driver does not wait for kernels that run beside its streams. And one that waits for ever shows here.
+    const int64_t give_up_ns = monotonic_clock().now_ns() + 30'000'000'000;
+    while (!device_->is_idle(stream_).value()) {
+      ASSERT_LT(monotonic_clock().now_ns(), give_up_ns) << "the kernel does not end";
+      std::this_thread::yield();
+    }
     finish();
   }
   // The receive buffer, with what is around it.
