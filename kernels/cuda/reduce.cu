@@ -3,10 +3,12 @@
 // CMake compiles this file once per type, with TRESTLE_ELEMENT set to its enumerator: one image per type, in which the
 // kernels have short names (launch_plan.h). A thread loads a pack of every source before it folds, so that enough bytes
 // are on their way, and stores after that, so that the destination may be one of the sources. The functions that fold
-// and round are those of the CPU, and nvcc is told not to fuse a multiplication and an addition.
+// and round are those of the CPU, or have the same bits (small_pack.cuh), and nvcc is told not to fuse a multiplication
+// and an addition.
 #include "kernels/cuda/access.cuh"
 #include "kernels/cuda/board_body.h"
 #include "kernels/cuda/board_machine.cuh"
+#include "kernels/cuda/small_pack.cuh"
 #include "kernels/elements.h"
 
 namespace trestle::kernels {
@@ -23,45 +25,43 @@ struct Elements {
   Stored at[kPerPack];
 };
 
-__device__ Elements elements_of(uint4 pack) {
-  Elements elements;
-  memcpy(elements.at, &pack, kPackBytes);
-  return elements;
-}
-
-__device__ uint4 pack_of(const Elements& elements) {
-  uint4 pack;
-  memcpy(&pack, elements.at, kPackBytes);
-  return pack;
-}
-
-struct Values {
-  Value at[kPerPack];
+// Packs, converted by the functions of the CPU.
+struct PlainPack {
+  struct Values {
+    Value at[kPerPack];
+  };
+  __device__ static Values widen(uint4 pack) {
+    Elements elements;
+    memcpy(elements.at, &pack, kPackBytes);
+    Values values;
+#pragma unroll
+    for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = E::widen(elements.at[i]);
+    return values;
+  }
+  __device__ static bool narrow(const Values& values, uint4& pack) {
+    Elements elements;
+#pragma unroll
+    for (uint32_t i = 0; i < kPerPack; ++i) elements.at[i] = E::narrow(values.at[i]);
+    memcpy(&pack, elements.at, kPackBytes);
+    return true;
+  }
 };
 
-__device__ Values widened(uint4 pack) {
-  const Elements elements = elements_of(pack);
-  Values values;
+// By instructions of the device, where it has them.
+using Word = SmallWord<DataType::TRESTLE_ELEMENT>;
+using FastPack = std::conditional_t<Word::kIsKnown, SmallPack<Word>, PlainPack>;
+
+template <ReduceOp op, class Values>
+__device__ void fold_in(Values& values, const Values& more) {
 #pragma unroll
-  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = E::widen(elements.at[i]);
-  return values;
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<op>(values.at[i], more.at[i]);
 }
 
-template <ReduceOp op>
-__device__ void fold_in(Values& values, uint4 pack) {
-  const Elements elements = elements_of(pack);
+template <class Values>
+__device__ void divide_all(Values& values, uint32_t average_over) {
+  if (average_over == 0) return;
 #pragma unroll
-  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<op>(values.at[i], E::widen(elements.at[i]));
-}
-
-__device__ uint4 narrowed(Values& values, uint32_t average_over) {
-  Elements elements;
-#pragma unroll
-  for (uint32_t i = 0; i < kPerPack; ++i) {
-    if (average_over > 0) values.at[i] = divide(values.at[i], average_over);
-    elements.at[i] = E::narrow(values.at[i]);
-  }
-  return pack_of(elements);
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = divide(values.at[i], average_over);
 }
 
 __device__ const unsigned char* packs_of(const void* buffer, const PackedRange& range) {
@@ -71,41 +71,79 @@ __device__ unsigned char* packs_of(void* buffer, const PackedRange& range) {
   return static_cast<unsigned char*>(buffer) + range.head * sizeof(Stored);
 }
 
+template <uint32_t kSources>
+struct Loaded {
+  uint4 at[kSources];
+};
+
+// False: only PlainPack has the right bits.
+template <ReduceOp op, class Pack, uint32_t kSources>
+__device__ bool fold_loaded(const Loaded<kSources>& loaded, uint32_t average_over, uint4& result) {
+  typename Pack::Values values = Pack::widen(loaded.at[0]);
+#pragma unroll
+  for (uint32_t s = 1; s < kSources; ++s) fold_in<op>(values, Pack::widen(loaded.at[s]));
+  divide_all(values, average_over);
+  return Pack::narrow(values, result);
+}
+
+template <ReduceOp op, uint32_t kSources>
+__device__ __noinline__ uint4 fold_loaded_again(Loaded<kSources> loaded, uint32_t average_over) {
+  uint4 result;
+  fold_loaded<op, PlainPack>(loaded, average_over, result);
+  return result;
+}
+
 // A number of sources that the compiler knows: all loads of kTogether packs come first.
 template <ReduceOp op, uint32_t kSources, uint32_t kTogether>
 __device__ void reduce_known(const CudaReduce& work, uint64_t pack, uint32_t stride) {
-  uint4 loaded[kTogether][kSources];
+  Loaded<kSources> loaded[kTogether];
 #pragma unroll
   for (uint32_t p = 0; p < kTogether; ++p) {
 #pragma unroll
     for (uint32_t s = 0; s < kSources; ++s) {
-      loaded[p][s] = load_pack(packs_of(work.sources[s], work.range), pack + p * stride);
+      loaded[p].at[s] = load_pack(packs_of(work.sources[s], work.range), pack + p * stride);
     }
   }
 #pragma unroll
   for (uint32_t p = 0; p < kTogether; ++p) {
-    Values values = widened(loaded[p][0]);
-#pragma unroll
-    for (uint32_t s = 1; s < kSources; ++s) fold_in<op>(values, loaded[p][s]);
-    store_pack(packs_of(work.dst, work.range), pack + p * stride, narrowed(values, work.average_over));
+    uint4 result;
+    if (!fold_loaded<op, FastPack>(loaded[p], work.average_over, result))
+      result = fold_loaded_again<op>(loaded[p], work.average_over);
+    store_pack(packs_of(work.dst, work.range), pack + p * stride, result);
   }
 }
 
-// Any number of sources, four at a time.
-template <ReduceOp op>
-__device__ void reduce_any(const CudaReduce& work, uint64_t pack) {
+// Any number of sources, four at a time. False: as above.
+template <ReduceOp op, class Pack>
+__device__ bool fold_any(const CudaReduce& work, uint64_t pack, uint4& result) {
   constexpr uint32_t kGroup = 4;
-  Values values = widened(load_pack(packs_of(work.sources[0], work.range), pack));
+  const auto load = [&](uint32_t s) { return load_pack(packs_of(work.sources[s], work.range), pack); };
+  typename Pack::Values values = Pack::widen(load(0));
   uint32_t s = 1;
   for (; s + kGroup <= work.source_count; s += kGroup) {
     uint4 loaded[kGroup];
 #pragma unroll
-    for (uint32_t g = 0; g < kGroup; ++g) loaded[g] = load_pack(packs_of(work.sources[s + g], work.range), pack);
+    for (uint32_t g = 0; g < kGroup; ++g) loaded[g] = load(s + g);
 #pragma unroll
-    for (uint32_t g = 0; g < kGroup; ++g) fold_in<op>(values, loaded[g]);
+    for (uint32_t g = 0; g < kGroup; ++g) fold_in<op>(values, Pack::widen(loaded[g]));
   }
-  for (; s < work.source_count; ++s) fold_in<op>(values, load_pack(packs_of(work.sources[s], work.range), pack));
-  store_pack(packs_of(work.dst, work.range), pack, narrowed(values, work.average_over));
+  for (; s < work.source_count; ++s) fold_in<op>(values, Pack::widen(load(s)));
+  divide_all(values, work.average_over);
+  return Pack::narrow(values, result);
+}
+
+template <ReduceOp op>
+__device__ __noinline__ uint4 fold_any_again(const CudaReduce& work, uint64_t pack) {
+  uint4 result;
+  fold_any<op, PlainPack>(work, pack, result);
+  return result;
+}
+
+template <ReduceOp op>
+__device__ void reduce_any(const CudaReduce& work, uint64_t pack) {
+  uint4 result;
+  if (!fold_any<op, FastPack>(work, pack, result)) result = fold_any_again<op>(work, pack);
+  store_pack(packs_of(work.dst, work.range), pack, result);
 }
 
 template <ReduceOp op>
@@ -135,6 +173,20 @@ __device__ void reduce_with(const CudaReduce& work) {
   reduce_singles<op>(work);
 }
 
+template <class Pack>
+__device__ bool scale_pack(uint4 pack, Value factor, uint4& result) {
+  typename Pack::Values values = Pack::widen(pack);
+#pragma unroll
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<ReduceOp::kProd>(values.at[i], factor);
+  return Pack::narrow(values, result);
+}
+
+__device__ __noinline__ uint4 scale_again(uint4 pack, Value factor) {
+  uint4 result;
+  scale_pack<PlainPack>(pack, factor, result);
+  return result;
+}
+
 }  // namespace
 }  // namespace trestle::kernels
 
@@ -156,10 +208,8 @@ extern "C" __global__ void __launch_bounds__(256) scale(const __grid_constant__ 
   using namespace trestle::kernels;
   const Value factor = E::widen(load_one<Stored>(work.factor, 0, true));
   const auto scaled = [factor](uint4 pack) {
-    Values values = widened(pack);
-#pragma unroll
-    for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<trestle::ReduceOp::kProd>(values.at[i], factor);
-    return narrowed(values, 0);
+    uint4 result;
+    return scale_pack<FastPack>(pack, factor, result) ? result : scale_again(pack, factor);
   };
   const unsigned char* const from = packs_of(work.src, work.range);
   unsigned char* const to = packs_of(work.dst, work.range);

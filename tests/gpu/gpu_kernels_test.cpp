@@ -165,6 +165,22 @@ TEST_F(GpuKernels, ReduceAsTheCpuDoes) {
   }
 }
 
+// Also those that overflow, and those whose results are the smallest.
+TEST_F(GpuKernels, ReduceEveryPairOfFloatsOf8Bits) {
+  constexpr size_t kPairs = 256 * 256;
+  for (size_t i = 0; i < kPairs; ++i) {
+    buffers_[0][kRoom / 2 + i] = static_cast<std::byte>(i / 256);
+    buffers_[1][kRoom / 2 + i] = static_cast<std::byte>(i % 256);
+  }
+  for (const size_t s : {0, 1}) to_device(s);
+  for (const DataType type : {DataType::kFloat8e4m3, DataType::kFloat8e5m2}) {
+    for (size_t o = 0; o < kReduceOps; ++o) {
+      const auto op = static_cast<ReduceOp>(o);
+      check_reduce({type, op, op == ReduceOp::kAvg ? 2U : 0U, false}, 2, kPairs, 0, 0);
+    }
+  }
+}
+
 TEST_F(GpuKernels, ReduceIntoASource) {
   const ReduceSpec spec{DataType::kFloat32, ReduceOp::kSum, 0, false};
   for (const size_t sources : {2, 4, 8, 5}) {
