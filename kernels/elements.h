@@ -74,14 +74,20 @@ constexpr Value fold(Value a, Value b) {
   }
 }
 
+// Integers are rounded towards zero. A GPU takes four times as long to divide 64 bits as 32, so types that have no more
+// are divided as magnitudes: these fit, and any divisor does.
 template <class Value>
 constexpr Value divide(Value value, uint32_t divisor) {
   if constexpr (std::is_floating_point_v<Value>) {
     return value / static_cast<Value>(divisor);
+  } else if constexpr (std::is_signed_v<Value> && sizeof(Value) <= sizeof(uint32_t)) {
+    const auto bits = static_cast<uint32_t>(value);
+    const uint32_t quotient = (value < 0 ? 0u - bits : bits) / divisor;
+    return static_cast<Value>(value < 0 ? 0u - quotient : quotient);
   } else if constexpr (std::is_signed_v<Value>) {
     return static_cast<Value>(static_cast<int64_t>(value) / static_cast<int64_t>(divisor));
   } else {
-    return static_cast<Value>(static_cast<uint64_t>(value) / divisor);
+    return static_cast<Value>(value / divisor);
   }
 }
 

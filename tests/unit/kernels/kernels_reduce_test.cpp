@@ -170,6 +170,29 @@ void Reduce::check_all_sizes(ReduceOp op, ReduceFunction function, Pattern patte
   }
 }
 
+// The least and the greatest numbers, and divisors that have 32 bits.
+TEST_P(Reduce, DividesExtremeIntegers) {
+  const ReduceFunction function = GetParam().set.find(type_, ReduceOp::kAvg);
+  if (function == nullptr || is_float(type_)) return;
+  const size_t size = size_of(type_);
+  std::vector<std::byte> numbers;
+  for (const uint8_t top : {0x80, 0x7f, 0xff, 0x00}) {
+    for (const uint8_t bottom : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      for (size_t b = 0; b + 1 < size; ++b) numbers.push_back(static_cast<std::byte>(bottom));
+      numbers.push_back(static_cast<std::byte>(size > 1 ? top : top ^ bottom));
+    }
+  }
+  const size_t elements = numbers.size() / size;
+  const std::vector<const std::byte*> source = {numbers.data()};
+  std::vector<std::byte> got(numbers.size());
+  for (const uint32_t divisor :
+       {1u, 2u, 3u, 127u, 128u, 255u, 256u, 0x7fffffffu, 0x80000000u, 0x80000001u, 0xffffffffu}) {
+    reference::reduce(expected_.data(), source, elements, type_, ReduceOp::kAvg, divisor);
+    function(got.data(), source, elements, {type_, ReduceOp::kAvg, divisor, false});
+    ASSERT_EQ(std::memcmp(got.data(), expected_.data(), got.size()), 0) << "divided by " << divisor;
+  }
+}
+
 TEST_P(Reduce, MatchesTheReference) {
   for (size_t o = 0; o < kReduceOps; ++o) {
     const auto op = static_cast<ReduceOp>(o);
