@@ -58,8 +58,8 @@ extern "C" {
  * - A waiting kernel occupies up to 16 blocks of 256 threads. Ranks that share a device need streams that the device
  *   runs beside each other: with more streams than CUDA_DEVICE_MAX_CONNECTIONS, one rank's kernel may stand behind
  *   another one's, which waits for it. Then set deviceExpressBytes to 0.
- * - A CUDA stream takes about a thousand such calls ahead. Then the caller waits for room, as in any launch. Of calls
- *   that are no such kernels it takes 200. */
+ * - A CUDA stream takes 400 such calls ahead. Then the caller waits for room, as in any launch. Of calls that are no
+ *   such kernels it takes 200. */
 
 /* ---- Streams of CUDA --------------------------------------------------------------------------------------------- */
 

@@ -63,6 +63,7 @@ class User {
     other_ = TRY(device_->allocate(kWorkBytes));
     pinned_ = TRY(device_->allocate_pinned(kWorkBytes));
     other_pinned_ = TRY(device_->allocate_pinned(kWorkBytes));
+    if (device_->maps_descriptors()) described_ = TRY(device_->allocate_described(kDescribedBlockBytes));
     gate_ = TRY(Gate::create(*device_, what.way == HoldWay::kHost ? GateWay::kHost : GateWay::kWord));
     spinner_ = TRY(Spinner::create(*device_));
     for (int i = 0; i < what.streams; ++i) streams_.push_back(TRY(device_->make_stream(false)));
@@ -96,6 +97,8 @@ class User {
       TRY(device_->synchronize(stream));
     }
     if (what == HoldAct::kFree) TRY(device_->free(other_));
+    if (what == HoldAct::kUnmap && described_.memory != nullptr)
+      TRY(device_->unmap_described(described_.memory, kDescribedBlockBytes));
     if (what == HoldAct::kFreePinned) TRY(device_->free_pinned(other_pinned_));
     return {};
   }
@@ -124,6 +127,7 @@ class User {
   std::byte* memory_ = nullptr;
   std::byte* other_ = nullptr;
   std::byte* pinned_ = nullptr;
+  DescribedMemory described_;
   std::byte* other_pinned_ = nullptr;
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<Spinner> spinner_;

@@ -11,7 +11,7 @@ namespace trestle::perf {
 enum class HoldWay { kNothing, kWord, kHost, kSpin };
 
 // What another thread of the user does meanwhile. The driver may let it wait until the streams go on.
-enum class HoldAct { kNothing, kLoad, kPageable, kFree, kFreePinned };
+enum class HoldAct { kNothing, kLoad, kPageable, kFree, kFreePinned, kUnmap };
 
 struct HoldCase {
   HoldWay way = HoldWay::kNothing;

@@ -100,7 +100,7 @@ struct Cell {
 };
 
 constexpr std::array<const char*, 4> kWays = {"nothing", "word", "host", "spin"};
-constexpr std::array<const char*, 5> kActs = {"nothing", "load", "pageable", "free", "free_pinned"};
+constexpr std::array<const char*, 6> kActs = {"nothing", "load", "pageable", "free", "free_pinned", "unmap"};
 constexpr const char* kAsItIs = "default";  // of CUDA_DEVICE_MAX_CONNECTIONS
 
 // The user beside the measuring side: a thread, or a forked process. The fork comes before this process first calls the
@@ -267,8 +267,9 @@ std::string cell_text(const Cell& cell, const char* connections, bool& failed) {
 // The user's thread beside the holding one comes back when the streams go on, or before.
 void print_acts(bool& failed) {
   std::printf("# the same, with a stream that is held by a word while another thread of the user is in the driver\n");
-  std::printf("# %15s %15s %15s %15s\n ", "load", "pageable", "free", "free_pinned");
-  for (const HoldAct act : {HoldAct::kLoad, HoldAct::kPageable, HoldAct::kFree, HoldAct::kFreePinned}) {
+  std::printf("# %15s %15s %15s %15s %15s\n ", "load", "pageable", "free", "free_pinned", "unmap");
+  for (const HoldAct act :
+       {HoldAct::kLoad, HoldAct::kPageable, HoldAct::kFree, HoldAct::kFreePinned, HoldAct::kUnmap}) {
     std::fflush(stdout);
     std::printf(" %15s", cell_text({false, {HoldWay::kWord, 1, 1, act}}, kAsItIs, failed).c_str());
   }

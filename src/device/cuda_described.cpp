@@ -16,23 +16,18 @@ CUmemAllocationProp CudaDevice::described() const {
   return properties;
 }
 
-// Drivers of virtual machines may not know of it.
-Result<bool> CudaDevice::can_map_descriptors() const {
+// Drivers of virtual machines may refuse any of this. There is another way to share memory.
+bool CudaDevice::can_map_descriptors() const {
   for (const auto which : {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED}) {
     int supported = 0;
-    const CUresult asked = driver_.cuDeviceGetAttribute(&supported, which, device_);
-    if (asked == CUDA_ERROR_INVALID_VALUE) return false;
-    TRY(driver_.check(asked, "cuDeviceGetAttribute"));
-    if (supported == 0) return false;
+    if (driver_.cuDeviceGetAttribute(&supported, which, device_) != CUDA_SUCCESS || supported == 0) return false;
   }
   const CUmemAllocationProp properties = described();
   size_t granularity = 0;
   const CUresult asked =
       call(driver_.cuMemGetAllocationGranularity, &granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  if (asked == CUDA_ERROR_NOT_SUPPORTED || asked == CUDA_ERROR_INVALID_VALUE) return false;
-  TRY(driver_.check(asked, "cuMemGetAllocationGranularity"));
-  return granularity != 0 && kDescribedBlockBytes % granularity == 0;
+  return asked == CUDA_SUCCESS && granularity != 0 && kDescribedBlockBytes % granularity == 0;
 }
 
 Result<std::vector<CUdevice>> CudaDevice::possible_users() const {

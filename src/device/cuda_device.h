@@ -2,7 +2,6 @@
 // device has no state that changes.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -27,7 +26,6 @@ class CudaDevices : public Devices {
   Result<CUdevice> device_of(CUcontext context) const;
   const Driver driver_;
   const int count_;
-  std::atomic<CUcontext> any_context_{nullptr};  // of a device that was opened
 };
 
 class CudaDevice : public Device {
@@ -114,7 +112,7 @@ class CudaDevice : public Device {
   Status has_one_address(std::byte* memory);
   // How memory that others map by a descriptor is made.
   CUmemAllocationProp described() const;
-  Result<bool> can_map_descriptors() const;
+  bool can_map_descriptors() const;
   // Maps the memory for these devices, and lets go of the handle, also after an error.
   Result<std::byte*> map(CUmemGenericAllocationHandle handle, uint64_t bytes, const std::vector<CUdevice>& users);
   Status let_use(CUdeviceptr memory, uint64_t bytes, const std::vector<CUdevice>& users) const;

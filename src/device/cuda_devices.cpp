@@ -40,7 +40,6 @@ Result<std::unique_ptr<Device>> CudaDevices::open(int index) {
   CUcontext context = nullptr;
   TRY(driver_.check(driver_.cuDeviceGet(&device, index), "cuDeviceGet"));
   TRY(driver_.check(driver_.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain"));
-  any_context_.store(context, std::memory_order_release);
   auto opened = std::make_unique<CudaDevice>(driver_, device, context);
   TRY(opened->learn(index));
   return std::unique_ptr<Device>(std::move(opened));
@@ -59,13 +58,8 @@ Result<PointerInfo> CudaDevices::look_at(const void* pointer) {
       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
       CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
   std::array<void*, 6> answers = {&type, &managed, &ordinal, &base, &bytes, &plain};
-  // The calling thread may have no context, and the driver may want one.
-  TRY(driver_.check(driver_.cuCtxPushCurrent(any_context_.load(std::memory_order_acquire)), "cuCtxPushCurrent"));
-  const CUresult asked =
-      driver_.cuPointerGetAttributes(questions.size(), questions.data(), answers.data(), raw(pointer));
-  CUcontext popped = nullptr;
-  driver_.cuCtxPopCurrent(&popped);
-  TRY(driver_.check(asked, "cuPointerGetAttributes"));
+  TRY(driver_.check(driver_.cuPointerGetAttributes(questions.size(), questions.data(), answers.data(), raw(pointer)),
+                    "cuPointerGetAttributes"));
   if (type == 0) return PointerInfo{};
   PointerInfo info;
   info.device = ordinal;
@@ -172,7 +166,7 @@ Status CudaDevice::learn(int index) {
                              TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
   info_.memory_mbps = TRY(memory_mbps());
   info_.multiprocessors = TRY(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-  maps_descriptors_ = TRY(can_map_descriptors());
+  maps_descriptors_ = can_map_descriptors();
   word_waits_ = TRY(try_word_waits());
   return {};
 }

@@ -203,7 +203,7 @@ class Devices {
   virtual int count() const = 0;
   // Retains the device's primary context. Slow. kInvalidArgument: there is no such device.
   virtual Result<std::unique_ptr<Device>> open(int index) = 0;
-  // What an address is; takes any address. A device must be open.
+  // What an address is; takes any address.
   virtual Result<PointerInfo> look_at(const void* pointer) = 0;
   // The device that a stream belongs to. A default stream is that of the calling thread's current device. Slow.
   // kInvalidArgument: its context is not a primary one; kInvalidUsage: a default stream, and the thread has no current

@@ -1,5 +1,6 @@
 #include "comm/device/board_store.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -44,6 +45,33 @@ bool BoardStore::is_left(const Kept& kept) {
   return true;
 }
 
+// Kernels of this device use it no more, because the communicator has given it back.
+Status BoardStore::free_abandoned() {
+  std::list<SharedMemory> abandoned;
+  {
+    const MutexLock lock(mutex_);
+    for (Kept& kept : kept_) {
+      const bool is_freeable = kept.shared.memory != nullptr && kept.shared.by == SharedBy::kDescriptor;
+      if (kept.lent || !is_freeable || is_left(kept)) continue;
+      abandoned.push_back(std::exchange(kept.shared, {}));
+    }
+  }
+  for (SharedMemory& shared : abandoned) TRY(free_shared(device_, std::move(shared)));
+  return {};
+}
+
+// The page of memory that was freed, once nobody writes there any more.
+bool BoardStore::take_page_again(Kept& kept) {
+  const MutexLock lock(mutex_);
+  const auto spare = std::ranges::find_if(
+      kept_, [](const Kept& one) { return !one.lent && one.shared.memory == nullptr && is_left(one); });
+  if (spare == kept_.end()) return false;
+  kept.page = spare->page;
+  kept.lending = spare->lending;
+  kept_.erase(spare);
+  return true;
+}
+
 BoardStore::Kept* BoardStore::take_free(uint64_t bytes, SharedBy by) {
   const MutexLock lock(mutex_);
   for (Kept& kept : kept_) {
@@ -78,12 +106,14 @@ Result<BoardStore::Kept*> BoardStore::make(uint64_t bytes, SharedBy by) {
   std::list<Kept> made(1);
   Kept& kept = made.front();
   kept.shared = TRY(allocate_shared(device_, bytes, by));
-  const Result<Page> page = take_page();
-  if (!page.ok()) {  // nobody knows of the memory
-    TRY(free_shared(device_, std::move(kept.shared)));
-    return page.error();
+  if (!take_page_again(kept)) {
+    const Result<Page> page = take_page();
+    if (!page.ok()) {  // nobody knows of the memory
+      TRY(free_shared(device_, std::move(kept.shared)));
+      return page.error();
+    }
+    kept.page = page.value();
   }
-  kept.page = page.value();
   kept.lent = true;
   const MutexLock lock(mutex_);
   kept_.splice(kept_.end(), made);
@@ -107,6 +137,7 @@ void BoardStore::take_back(Kept& kept) {
 // an earlier lending stay in the page: a late rank may still write one.
 Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others, SharedBy by) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
+  TRY(free_abandoned());
   Kept* kept = take_free(bytes, by);
   if (kept == nullptr) kept = TRY(make(bytes, by));
   std::shared_ptr<const void> held(kept, [this](Kept* one) { take_back(*one); });

@@ -30,7 +30,8 @@ Result<BoardAddress> decode_board_address(const std::string& text);
 // another process when memory that they write is freed, so it stays to the end of the process, and is lent to one
 // communicator after the other: again only when every rank of another process has said that its kernels write there no
 // more (BoardMemory::leave()). A rank that was killed says nothing, nor does one whose device has not come to a kernel
-// when the communicator fails; then the memory stays with its communicator.
+// when the communicator fails; then the memory stays as it is. Memory by a descriptor is freed instead: those who have
+// it open keep it.
 //
 // Owned by its opened device, which is never destroyed. Any thread.
 class BoardStore {
@@ -58,14 +59,16 @@ class BoardStore {
     BoardPage& board() const;
   };
   struct Kept {
-    SharedMemory shared;
+    SharedMemory shared;  // none: it was freed, and ranks of other processes may still write to the page
     uint64_t nonce = fresh_nonce();
     Page page;
     uint32_t others = 0;
     uint32_t lending = 0;
     bool lent = false;
   };
+  Status free_abandoned();
   Kept* take_free(uint64_t bytes, SharedBy by);
+  bool take_page_again(Kept& kept);
   Result<Kept*> make(uint64_t bytes, SharedBy by);
   Result<Page> take_page();
   static bool is_left(const Kept& kept);

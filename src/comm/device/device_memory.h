@@ -4,7 +4,6 @@
 // What is freed is kept for the next request of the engine, and goes to others (DeviceUse) when the source ends.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <utility>
 
@@ -24,13 +23,11 @@ class DeviceMemory final : public MemorySource {
   void free(std::byte* memory) override;
 
  private:
-  using Block = DeviceUse::Block;
-
   const std::shared_ptr<DeviceUse> use_;
   const SharedPlace place_;
   Mutex mutex_;  // never held while the driver is called
-  std::list<Block> given_ TRESTLE_GUARDED_BY(mutex_);
-  std::list<Block> kept_ TRESTLE_GUARDED_BY(mutex_);  // they wait for requests that they fit
+  DeviceUse::Blocks given_ TRESTLE_GUARDED_BY(mutex_);
+  DeviceUse::Blocks kept_ TRESTLE_GUARDED_BY(mutex_);  // they wait for requests that they fit
 };
 
 }  // namespace trestle

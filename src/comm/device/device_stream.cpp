@@ -87,14 +87,15 @@ Status DeviceStream::check_usable(bool mark) {
 
 // The calls end by themselves, by their deadlines or by an abort. Without words in streams a mark runs out of room.
 void DeviceStream::wait_for_room() const {
-  if (!device_.links().waits_for_words() || link_->gate->held() < kMostHeld) return;
+  const auto is_full = [this] { return link_->gate->held() >= kMostHeld || link_->mark->ahead() >= kMostAhead; };
+  if (!has_words() || !is_full()) return;
   const Progress::IdleDrive idle_too;  // this thread may be the only one that would drive them
-  while (link_->gate->held() >= kMostHeld) ::poll(nullptr, 0, 1);
+  while (is_full()) ::poll(nullptr, 0, 1);
 }
 
 Result<OuterStream::Ticket> DeviceStream::put(bool mark, bool gate) {
   TRY(check_usable(mark));
-  if (gate) wait_for_room();
+  wait_for_room();
   Ticket ticket;
   if (mark) ticket.mark = TRY(link_->mark->put(stream_));
   if (gate) ticket.gate = TRY(link_->gate->hold(stream_));
@@ -112,11 +113,12 @@ Status DeviceStream::check() {
   return {};
 }
 
-bool DeviceStream::has_kernels() const {
+bool DeviceStream::has_words() const {
   return device_.links().waits_for_words();
 }
 
 Result<OuterStream::Ticket> DeviceStream::put_kernel(const std::function<Status(const OuterPlace&)>& submit) {
+  wait_for_room();
   Ticket ticket;
   ticket.mark = TRY(link_->mark->put_by(stream_, [&](uint32_t* word, uint32_t mark) {
     return submit({stream_, id_, word, mark});

@@ -21,6 +21,7 @@ class DeviceStream : public OuterStream {
   // thread that submits one more waits in the driver, which may then let no other thread submit what the calls wait
   // for.
   static constexpr uint32_t kMostHeld = 200;
+  static constexpr uint32_t kMostAhead = 400;  // that it has not come to, kernels and events included
 
   // The device outlives it.
   static Result<std::unique_ptr<OuterStream>> create(OpenedDevice& device, StreamHandle* stream);
@@ -32,7 +33,8 @@ class DeviceStream : public OuterStream {
   Result<Ticket> put(bool mark, bool gate) override;
   Status may_put() override { return check_usable(true); }
   Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) override;
-  bool has_kernels() const override;
+  bool has_kernels() const override { return has_words(); }
+  bool has_words() const override;
   Result<std::shared_ptr<CaptureLane>> captured_lane() override;
   Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
                                                std::shared_ptr<GraphCalls> calls) override;

@@ -6,10 +6,10 @@
 
 namespace trestle {
 
-std::list<DeviceUse::Block>::iterator best_fit(std::list<DeviceUse::Block>& blocks, uint64_t bytes) {
+DeviceUse::Blocks::iterator best_fit(DeviceUse::Blocks& blocks, uint64_t bytes, bool of_any_length) {
   auto best = blocks.end();
   for (auto block = blocks.begin(); block != blocks.end(); ++block) {
-    const bool fits = block->bytes >= bytes && block->bytes / 2 <= bytes;
+    const bool fits = block->bytes >= bytes && (of_any_length || block->bytes / 2 <= bytes);
     if (fits && (best == blocks.end() || block->bytes < best->bytes)) best = block;
   }
   return best;
@@ -25,23 +25,33 @@ DeviceUse::~DeviceUse() {
   for (const Block& block : kept_pinned_) said(device_.free_pinned(block.memory));
 }
 
-Result<DeviceUse::Block> DeviceUse::take(SharedPlace place, uint64_t bytes) {
-  {
-    const MutexLock lock(mutex_);
-    std::list<Block>& blocks = kept(place);
-    if (const auto found = best_fit(blocks, bytes); found != blocks.end()) {
-      const Block block = *found;
-      blocks.erase(found);
-      return block;
-    }
-  }
-  const bool pinned = place == SharedPlace::kHost;
-  return Block{TRY(pinned ? device_.allocate_pinned(bytes) : device_.allocate(bytes)), bytes};
+bool DeviceUse::take_kept(SharedPlace place, uint64_t bytes, bool of_any_length, Blocks& taken) {
+  const MutexLock lock(mutex_);
+  Blocks& blocks = kept(place);
+  const auto found = best_fit(blocks, bytes, of_any_length);
+  if (found == blocks.end()) return false;
+  taken.splice(taken.end(), blocks, found);
+  return true;
 }
 
-void DeviceUse::keep(SharedPlace place, const Block& block) {
+Result<DeviceUse::Blocks> DeviceUse::take(SharedPlace place, uint64_t bytes) {
+  Blocks taken;
+  if (take_kept(place, bytes, false, taken)) return taken;
+  Blocks made(1);  // before: nothing may fail once the driver has given memory
+  const bool pinned = place == SharedPlace::kHost;
+  const Result<std::byte*> got = pinned ? device_.allocate_pinned(bytes) : device_.allocate(bytes);
+  if (got.ok()) {
+    made.front() = {got.value(), bytes};
+    return made;
+  }
+  if (take_kept(place, bytes, true, taken)) return taken;
+  return got.error();
+}
+
+void DeviceUse::keep(SharedPlace place, Blocks&& blocks) {
   const MutexLock lock(mutex_);
-  kept(place).push_back(block);
+  Blocks& all = kept(place);
+  all.splice(all.end(), blocks);
 }
 
 // Threads that come at the same time may each open it; one of them is kept.

@@ -34,31 +34,34 @@ class DeviceUse {
     std::byte* memory = nullptr;
     uint64_t bytes = 0;
   };
-  // At least `bytes` > 0 bytes of memory of the device, or pinned: kept, or from the driver. Slow. Errors: the
+  using Blocks = std::list<Block>;
+  // One of at least `bytes` > 0 bytes of memory of the device, or pinned: kept, or from the driver. Slow. Errors: the
   // driver's.
-  Result<Block> take(SharedPlace place, uint64_t bytes);
-  void keep(SharedPlace place, const Block& block);
+  Result<Blocks> take(SharedPlace place, uint64_t bytes);
+  // Takes no memory.
+  void keep(SharedPlace place, Blocks&& blocks);
 
   // As OpenedMemory::open(). What is opened by a ticket is opened once, however many communicators use it. What is
-  // opened by a descriptor is closed with the last pointer to it: unmapping does not wait, and as long as it is open,
-  // its owner cannot free it.
+  // opened by a descriptor is closed with the last pointer to it: as long as it is open, its owner cannot free it, and
+  // CUDA does not say that unmapping waits for work (perf/device/stream_hold looks whether it does).
   Result<std::shared_ptr<const OpenedMemory>> open(SharedPlace place, const MemoryAddress& address,
                                                    const UniqueFd& descriptor);
 
  private:
-  std::list<Block>& kept(SharedPlace place) TRESTLE_REQUIRES(mutex_) {
+  bool take_kept(SharedPlace place, uint64_t bytes, bool of_any_length, Blocks& taken);
+  Blocks& kept(SharedPlace place) TRESTLE_REQUIRES(mutex_) {
     return place == SharedPlace::kDevice ? kept_ : kept_pinned_;
   }
 
   Device& device_;
   Mutex mutex_;  // never held while the driver is called
-  std::list<Block> kept_ TRESTLE_GUARDED_BY(mutex_);
-  std::list<Block> kept_pinned_ TRESTLE_GUARDED_BY(mutex_);
+  Blocks kept_ TRESTLE_GUARDED_BY(mutex_);
+  Blocks kept_pinned_ TRESTLE_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<const OpenedMemory>> opened_
       TRESTLE_GUARDED_BY(mutex_);  // by MemoryAddress::nonce
 };
 
-// A block that is kept where no block is much too large for the request; std::list::end(): none.
-std::list<DeviceUse::Block>::iterator best_fit(std::list<DeviceUse::Block>& blocks, uint64_t bytes);
+// The shortest block that is long enough; end(): none. of_any_length: also one that is much too long.
+DeviceUse::Blocks::iterator best_fit(DeviceUse::Blocks& blocks, uint64_t bytes, bool of_any_length = false);
 
 }  // namespace trestle

@@ -16,7 +16,8 @@ constexpr int64_t kBetweenLooksNs = 1'000'000'000;
 
 uint32_t looks_of(int64_t timeout_ns) {
   if (timeout_ns <= 0) return DriverWatch::kMostLooks;
-  return static_cast<uint32_t>(std::clamp<int64_t>(timeout_ns / kBetweenLooksNs, 1, DriverWatch::kMostLooks));
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(timeout_ns / kBetweenLooksNs, DriverWatch::kFewestLooks, DriverWatch::kMostLooks));
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ void DriverWatch::poll(int64_t now_ns) {
   unless_out_of_memory([this] { break_circle(); }, [] {});
 }
 
-void DriverWatch::break_circle() const {
+void DriverWatch::break_circle() {
   const std::shared_ptr<Engine> engine = engine_.lock();
   if (engine == nullptr) return;
   const Error why{Code::kUnhandledDeviceError,
@@ -45,10 +46,13 @@ void DriverWatch::break_circle() const {
                       " s. Another thread of this process may be in a call of the driver that waits for a stream which "
                       "a collective holds: the first launch of a kernel, which loads it (CUDA_MODULE_LOADING=EAGER "
                       "loads kernels before), a copy to or from memory that is not pinned, cudaFree or cudaMalloc. The "
-                      "communicator fails, and its streams go on"};
+                      "communicator fails, and its streams go on; what its calls had begun may still write to their "
+                      "buffers until CommAbort or CommDestroy has returned"};
+  calls_->end();
   engine->fail(copy_of(why));
   // The thread may wait for streams of other communicators as well.
-  StreamPoller::process().let_go(looks_ == most_looks_ ? engine.get() : nullptr, why);
+  StreamPoller::process().let_go(let_go_own_ ? nullptr : engine.get(), why);
+  let_go_own_ = true;
 }
 
 }  // namespace trestle

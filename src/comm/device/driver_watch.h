@@ -26,6 +26,7 @@ class DriverWatch : public Pollable {
   // A call of the driver that takes so many looks, a second apart, will not return. Looks are counted and not the time:
   // a process that is stopped for a while does not look.
   static constexpr uint32_t kMostLooks = 20;
+  static constexpr uint32_t kFewestLooks = 5;
 
   // name: of the rank. timeout_ns: of its operations, which may be less; <= 0: none.
   DriverWatch(const std::shared_ptr<Engine>& engine, std::shared_ptr<DriverCalls> calls, std::string name,
@@ -35,7 +36,7 @@ class DriverWatch : public Pollable {
   int64_t next_due_ns() const override { return due_ns_; }
 
  private:
-  void break_circle() const;
+  void break_circle();
 
   const std::weak_ptr<Engine> engine_;
   const std::shared_ptr<DriverCalls> calls_;
@@ -43,7 +44,8 @@ class DriverWatch : public Pollable {
   const uint32_t most_looks_;
   int64_t due_ns_ = 0;
   uint32_t turns_ = 0;
-  uint32_t looks_ = 0;  // at which the thread was in the same call
+  uint32_t looks_ = 0;       // at which the thread was in the same call
+  bool let_go_own_ = false;  // the streams of this communicator
 };
 
 }  // namespace trestle

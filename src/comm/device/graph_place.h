@@ -27,6 +27,7 @@ class GraphPlace : public OuterStream {
   Status may_put() override { return {}; }
   Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) override;
   bool has_kernels() const override { return false; }
+  bool has_words() const override { return true; }
   Result<std::shared_ptr<CaptureLane>> captured_lane() override { return std::shared_ptr<CaptureLane>(); }
   Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane> lane,
                                                std::shared_ptr<GraphCalls> calls) override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -39,27 +40,36 @@ struct Brought {
   }
 };
 
-// Memory for the ranks of this process.
+// Memory for the ranks of this process. A board whose kernel has not run keeps it beyond the last communicator.
 struct BlocksHere {
-  explicit BlocksHere(std::shared_ptr<DeviceUse> of) : use(std::move(of)) {}
+  BlocksHere(Device& on, const std::shared_ptr<DeviceUse>& of) : device(on), use(of) {}
   BlocksHere(const BlocksHere&) = delete;
   BlocksHere& operator=(const BlocksHere&) = delete;
   ~BlocksHere() {
-    if (lines.memory != nullptr) use->keep(SharedPlace::kDevice, lines);
-    if (page.memory != nullptr) use->keep(SharedPlace::kHost, page);
+    if (const auto others = use.lock()) {
+      others->keep(SharedPlace::kDevice, std::move(lines));
+      others->keep(SharedPlace::kHost, std::move(page));
+      return;
+    }
+    // A device that fails here has failed its users already.
+    [[maybe_unused]] Status freed;
+    for (const DeviceUse::Block& block : lines) freed = device.free(block.memory);
+    for (const DeviceUse::Block& block : page) freed = device.free_pinned(block.memory);
   }
 
-  const std::shared_ptr<DeviceUse> use;
-  DeviceUse::Block lines;
-  DeviceUse::Block page;
+  Device& device;
+  const std::weak_ptr<DeviceUse> use;
+  DeviceUse::Blocks lines;  // one
+  DeviceUse::Blocks page;   // one
 };
 
 Result<std::shared_ptr<BoardMemory>> memory_here(OpenedDevice& opened, int32_t ranks, uint64_t most_bytes) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
-  auto blocks = std::make_shared<BlocksHere>(opened.use());
-  blocks->lines = TRY(blocks->use->take(SharedPlace::kDevice, bytes));
-  blocks->page = TRY(blocks->use->take(SharedPlace::kHost, sizeof(BoardPage)));
-  return BoardMemory::create(opened.device(), blocks->lines.memory, bytes, blocks->page.memory, blocks);
+  const std::shared_ptr<DeviceUse> use = opened.use();
+  auto blocks = std::make_shared<BlocksHere>(opened.device(), use);
+  blocks->lines = TRY(use->take(SharedPlace::kDevice, bytes));
+  blocks->page = TRY(use->take(SharedPlace::kHost, sizeof(BoardPage)));
+  return BoardMemory::create(opened.device(), blocks->lines.front().memory, bytes, blocks->page.front().memory, blocks);
 }
 
 using Proof = std::array<unsigned char, BoardPage::kProofBytes>;
@@ -116,6 +126,11 @@ bool BoardSetup::is_possible(const RankNames& names) const {
       say_why_not(rank_, "the device of " + names[r] + " is also that of another process");
       return false;
     }
+  }
+  // Then a launch waits for the kernel's end, and so for the other ranks.
+  if (const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING"); blocking != nullptr && *blocking == '1') {
+    say_why_not(rank_, "CUDA_LAUNCH_BLOCKING=1");
+    return false;
   }
   const auto opened = OpenedDevices::process().open(device_);
   if (opened.ok() && opened.value()->links().waits_for_words()) return true;

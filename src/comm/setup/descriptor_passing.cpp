@@ -1,5 +1,7 @@
 #include "comm/setup/descriptor_passing.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/host.h"
@@ -9,7 +11,8 @@ namespace trestle {
 
 std::string DescriptorPassing::network_of(const Device& device) {
   const uint64_t network = network_namespace();
-  return network != 0 && device.maps_descriptors() ? std::to_string(network) : "";
+  if (network == 0 || !device.maps_descriptors()) return {};
+  return std::to_string(network) + " of user " + std::to_string(::geteuid());
 }
 
 std::string DescriptorPassing::open(const std::string& job) {
@@ -37,8 +40,9 @@ void DescriptorPassing::pass(const std::vector<std::string>& posts, Parcel parce
                              const RankNames& names) const {
   if (post_ == nullptr || descriptor < 0) return;
   for (size_t r = 0; r < peers_.size(); ++r) {
-    if (!peers_[r] || posts[r].empty()) continue;
-    const Status sent = post_->send(posts[r], parcel, descriptor);
+    if (!peers_[r]) continue;
+    const Status sent =
+        posts[r].empty() ? Error{Code::kRemoteError, "it does not listen"} : post_->send(posts[r], parcel, descriptor);
     if (!sent.ok())
       LOG(kInfo, kInit, "rank %d: %s gets no descriptor of this device's memory: %s", rank_, names[r].c_str(),
           sent.error().message.c_str());
@@ -46,8 +50,7 @@ void DescriptorPassing::pass(const std::vector<std::string>& posts, Parcel parce
 }
 
 void DescriptorPassing::collect() {
-  constexpr size_t kParcels = 2;
-  if (post_ != nullptr) post_->collect(kParcels * static_cast<size_t>(std::ranges::count(peers_, true)));
+  if (post_ != nullptr) post_->collect();
 }
 
 std::vector<UniqueFd> DescriptorPassing::passed(Parcel parcel) {

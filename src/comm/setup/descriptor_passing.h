@@ -16,8 +16,8 @@ namespace trestle {
 
 class DescriptorPassing {
  public:
-  // What a rank says of itself first: the network namespace where it listens, if its device maps memory by descriptors;
-  // else "".
+  // What a rank says of itself first, if its device maps memory by descriptors: its network namespace and user, which
+  // must be those of its peers; else "".
   static std::string network_of(const Device& device);
 
   // networks: by rank, what network_of() gave. peers: by rank, whether a path between processes may lead there.

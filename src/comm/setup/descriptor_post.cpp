@@ -11,8 +11,8 @@ namespace trestle {
 
 namespace {
 
-// Connections of others that may stand before those of the ranks.
-constexpr size_t kMostStrangers = 64;
+// As many as may wait at the socket: strangers may stand before ranks.
+constexpr size_t kMostConnections = 512;
 
 struct Label {
   int32_t rank = 0;
@@ -50,13 +50,16 @@ void DescriptorPost::receive(const UniqueFd& connection) {
   std::vector<UniqueFd> descriptors;
   const auto got =
       receive_with_descriptors(connection.get(), std::as_writable_bytes(std::span(&label, 1)), descriptors);
+  if (!got.ok()) LOG(kInfo, kInit, "rank %d: a descriptor was not received: %s", rank_, got.error().message.c_str());
   if (!got.ok() || got.value() != sizeof label || descriptors.size() != 1 || label.parcel > Parcel::kBoard) return;
   posted_[{label.rank, label.parcel}] = std::move(descriptors.front());
 }
 
-void DescriptorPost::collect(size_t parcels) {
-  for (size_t i = 0; i < parcels + kMostStrangers; ++i) {
+void DescriptorPost::collect() {
+  for (size_t i = 0; i < kMostConnections; ++i) {
     const Result<UniqueFd> connection = accept_connection(listener_.get());
+    if (!connection.ok())
+      LOG(kInfo, kInit, "rank %d: no descriptors were received: %s", rank_, connection.error().message.c_str());
     if (!connection.ok() || !connection.value()) return;
     receive(connection.value());
   }

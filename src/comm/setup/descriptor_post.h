@@ -31,8 +31,8 @@ class DescriptorPost {
   // descriptor: stays the caller's. Errors: kRemoteError: nobody is there, or somebody of another user; the operating
   // system's.
   Status send(const std::string& address, Parcel parcel, int descriptor) const;
-  // Takes in what was posted to this rank. parcels: at most as many as may have been.
-  void collect(size_t parcels);
+  // Takes in what was posted to this rank.
+  void collect();
   // What that rank has posted last, once; none: nothing.
   UniqueFd take(int32_t rank, Parcel parcel);
 

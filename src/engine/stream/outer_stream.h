@@ -68,6 +68,8 @@ class OuterStream {
   // returned. Only where has_kernels(). What is submitted later comes after the kernel, so it needs no gate.
   virtual Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) = 0;
   virtual bool has_kernels() const = 0;
+  // Whether has_reached() and open() call no driver.
+  virtual bool has_words() const = 0;
   // If what is submitted now goes into a graph, and is done at each launch of it: the lane of this capture; else
   // nullptr. put() is refused meanwhile.
   virtual Result<std::shared_ptr<CaptureLane>> captured_lane() = 0;

@@ -237,8 +237,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   };
   Head head();
 
-  // Opens the gates of the calls of this engine that are next, which stay queued; nullptr: of all calls.
-  void let_outer_go(const Engine* only);
+  // Opens the gates of the calls of this engine that are next, which stay queued; nullptr: of all places, also of waits
+  // and of calls that are being made, and the stream fails: what is before these has not been done.
+  void let_outer_go(const Engine* only, const Error& why);
+  // Whether these two call no driver, nor wait for a thread that does.
+  bool can_be_let_go() const { return outer_ != nullptr && outer_->has_words(); }
   // Those of the calls that are queued.
   std::vector<std::shared_ptr<Engine>> engines() const;
   // For the StreamPoller. Whether the head waits for the outer stream; asks where that is, and moves on.

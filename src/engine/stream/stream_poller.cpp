@@ -102,11 +102,11 @@ void StreamPoller::let_go(const Engine* only, const Error& why) {
   }
   for (const std::weak_ptr<Stream>& one : all) {
     const auto stream = one.lock();
-    if (stream == nullptr) continue;
+    if (stream == nullptr || !stream->can_be_let_go()) continue;
     for (const std::shared_ptr<Engine>& engine : stream->engines()) {
       if (only == nullptr || engine.get() == only) engine->fail(copy_of(why));
     }
-    stream->let_outer_go(only);
+    stream->let_outer_go(only, why);
   }
 }
 

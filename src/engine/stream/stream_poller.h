@@ -50,8 +50,8 @@ class StreamPoller {
   // The same for a stream of the launches of a graph, which never waits.
   void add_place(const std::shared_ptr<Stream>& stream);
   // For calls that nothing drives any more: fails their engines, and lets the outer streams go past them although they
-  // are not done. only: those of this engine that are next on their streams; nullptr: all. Does not call a driver that has
-  // words in streams.
+  // are not done. only: those of this engine that are next on their streams; nullptr: all. Leaves out streams of
+  // drivers without words in streams, because it calls no driver.
   void let_go(const Engine* only, const Error& why);
   // A stream has begun to wait. Takes no lock.
   void ring();
@@ -74,8 +74,8 @@ class StreamPoller {
   std::vector<std::weak_ptr<Stream>> streams_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Stream>> places_ TRESTLE_GUARDED_BY(mutex_);  // in graphs
   size_t places_seen_ TRESTLE_GUARDED_BY(mutex_) = 0;                     // when those that are gone were dropped last
-  std::atomic<bool> asleep_{false};        // until somebody rings
-  std::atomic<Errand*> errands_{nullptr};  // the last one first
+  std::atomic<bool> asleep_{false};                                       // until somebody rings
+  std::atomic<Errand*> errands_{nullptr};                                 // the last one first
   std::atomic<bool> stop_{false};
   UniqueFd bell_;
   UniqueFd check_bell_;

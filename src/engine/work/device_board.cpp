@@ -246,6 +246,7 @@ bool DeviceBoard::prepare_sleep() {
 
 // The caller lets streams go on afterwards, in which work may be left out that a kernel counts on.
 Result<bool> DeviceBoard::stop_later_kernels() {
+  const DriverCalls::Inside inside(*config_.calls);
   auto* const words = config_.memory[static_cast<size_t>(config_.rank)]->words();
   TRY(device_.write_word(stop_stream_, &words->stopped, 1));
   const int64_t give_up_ns = monotonic_clock().now_ns() + kStopNs;
@@ -267,6 +268,11 @@ void DeviceBoard::leave() {
   }
 }
 
+bool DeviceBoard::is_broken() {
+  const DriverCalls::Inside inside(*config_.calls);
+  return !device_.is_idle(stream_).ok();
+}
+
 bool DeviceBoard::close(int64_t give_up_ns) {
   if (closed_) return true;
   // A kernel stores `begun` and then loads `abort`; this does it the other way round (kernels/cuda/board_body.h).
@@ -279,7 +285,7 @@ bool DeviceBoard::close(int64_t give_up_ns) {
   while (!is_past(shared(control().ended).load(std::memory_order_acquire), begun) ||
          (monotonic_clock().now_ns() < stop_ns && !has_ended(launched_.load(std::memory_order_acquire)))) {
     if (monotonic_clock().now_ns() >= give_up_ns) return false;
-    if (!device_.is_idle(stream_).ok()) break;  // a broken device runs nothing
+    if (is_broken()) break;  // a broken device runs nothing
     ::poll(nullptr, 0, 1);
   }
   const uint64_t launched = launched_.load(std::memory_order_acquire);

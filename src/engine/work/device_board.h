@@ -89,6 +89,7 @@ class DeviceBoard : public Polled {
   // Whether it was done in time. Errors: the driver's.
   Result<bool> stop_later_kernels();
   void leave();
+  bool is_broken();
   void find_dissenter(ExpressCall& call) const;
   Status ask_device();
   bool has_room() const;

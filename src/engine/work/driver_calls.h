@@ -2,11 +2,14 @@
 // whether it is still the same one. GuardedQueue: a queue that counts its calls there.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "engine/work/work_queue.h"
 
 namespace trestle {
@@ -31,10 +34,14 @@ class DriverCalls {
 
   // Odd: a thread is inside. Another number than before: it has left since. Any thread.
   uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  // The streams have gone on, so nothing more is to be submitted. Any thread.
+  void end() { over_.store(true, std::memory_order_release); }
+  bool are_over() const { return over_.load(std::memory_order_acquire); }
 
  private:
   void turn() { turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   std::atomic<uint32_t> turns_{0};
+  std::atomic<bool> over_{false};
 };
 
 class GuardedQueue : public WorkQueue {
@@ -46,6 +53,7 @@ class GuardedQueue : public WorkQueue {
     queue_->submit(work);
   }
   bool poll() override {
+    if (calls_->are_over()) close_now();
     const DriverCalls::Inside inside(*calls_);
     return queue_->poll();
   }
@@ -55,9 +63,21 @@ class GuardedQueue : public WorkQueue {
     return queue_->prepare_sleep();
   }
   void finish_sleep() override { queue_->finish_sleep(); }
-  bool close(int64_t give_up_ns) override { return queue_->close(give_up_ns); }  // waits for work as long as it takes
+  // The driver is asked inside, and work is waited for outside.
+  bool close(int64_t give_up_ns) override {
+    while (!close_now()) {
+      if (monotonic_clock().now_ns() >= give_up_ns) return false;
+      ::poll(nullptr, 0, 1);
+    }
+    return true;
+  }
 
  private:
+  bool close_now() {
+    const DriverCalls::Inside inside(*calls_);
+    return queue_->close(0);
+  }
+
   const std::unique_ptr<WorkQueue> queue_;
   const std::shared_ptr<DriverCalls> calls_;
 };

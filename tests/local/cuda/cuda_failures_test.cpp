@@ -1,4 +1,5 @@
 // What goes wrong with calls on streams of a device: whatever happens, the stream goes on and the failure is told.
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -221,45 +222,107 @@ TEST(CudaFailures, EachCallOfTheDriverMayFail) {
   });
 }
 
-// A thread of the program waits in the driver for a stream that is held, and the driver lets nobody submit anything
-// meanwhile. So the calls that hold the stream cannot go on, nor can what would end them at their deadline.
+// ---- A thread of the program waits in the driver for a stream that is held, and the driver lets nobody submit
+// anything meanwhile. So the calls that hold the stream cannot go on, nor can what would end them.
+
+struct Circle {
+  static constexpr size_t kMany = 1 << 20;
+
+  explicit Circle(Gpu& on) : gpu(on) {
+    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+    config.timeoutMs = 2000;  // the driver is waited for a little longer
+    config.device = 0;
+    EXPECT_TRUE(succeeded(trestleCommInitAllConfig(comms, 2, &config)));
+    for (int r = 0; r < 2; ++r) {
+      buffers[r] = reinterpret_cast<float*>(gpu.device().allocate(kMany * sizeof(float)).value());
+      cuda[r] = gpu.make_stream();
+      streams[r] = wrapped(cuda[r]);
+    }
+  }
+  void call(int rank) { EXPECT_TRUE(succeeded(all_reduce(buffers[rank], kMany, comms[rank], streams[rank]))); }
+  // Runs the program's call of the driver until it comes back. begin: when it waits.
+  void wait_in_driver(const std::function<void()>& begin) {
+    driver().let_slow_calls_wait(true);
+    driver().let_slow_calls_hold_up_others(true);
+    std::thread program([this] { EXPECT_TRUE(gpu.device().allocate(1000).ok()); });
+    ranks::wait_until([] { return driver().slow_calls_waiting() > 0; });
+    begin();
+    program.join();
+    driver().let_slow_calls_hold_up_others(false);
+    driver().let_slow_calls_wait(false);
+  }
+  void end() {
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_TRUE(succeeded(trestleCommAbort(comms[r])));
+      gpu.await_idle(cuda[r]);
+      EXPECT_TRUE(succeeded(trestleStreamDestroy(streams[r])));
+    }
+    EXPECT_EQ(driver().misuse(), "");
+  }
+
+  Gpu& gpu;
+  trestleComm_t comms[2];
+  float* buffers[2];
+  StreamHandle* cuda[2];
+  trestleStream_t streams[2];
+};
+
 TEST(CudaFailures, ADriverThatKeepsEveryThreadWaitingIsToldAndLetGo) {
   ranks::isolated([] {
     Gpu gpu;
-    trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
-    config.timeoutMs = 2000;  // the least that is waited for the driver
-    config.device = 0;
-    trestleComm_t comms[2];
-    ASSERT_TRUE(succeeded(trestleCommInitAllConfig(comms, 2, &config)));
-    constexpr size_t kMany = 1 << 20;
-    StreamHandle* cuda[2];
-    trestleStream_t streams[2];
+    Circle circle(gpu);
     driver().hold_streams(true);
-    for (int r = 0; r < 2; ++r) {
-      auto* const buffer = reinterpret_cast<float*>(gpu.device().allocate(kMany * sizeof(float)).value());
-      cuda[r] = gpu.make_stream();
-      streams[r] = wrapped(cuda[r]);
-      ASSERT_TRUE(succeeded(all_reduce(buffer, kMany, comms[r], streams[r])));
-    }
-    driver().let_slow_calls_wait(true);
-    driver().let_slow_calls_hold_up_others(true);
-    std::thread program([&] { EXPECT_TRUE(gpu.device().allocate(1000).ok()); });
-    ranks::wait_until([] { return driver().slow_calls_waiting() > 0; });
-    driver().hold_streams(false);
-    program.join();  // it does not wait for ever
-    driver().let_slow_calls_hold_up_others(false);
-    driver().let_slow_calls_wait(false);
-    for (int r = 0; r < 2; ++r) {
-      gpu.await_idle(cuda[r]);
-      EXPECT_NE(trestleStreamSynchronize(streams[r]), trestleSuccess);
-      EXPECT_TRUE(succeeded(trestleStreamDestroy(streams[r])));
-    }
+    for (const int rank : {0, 1}) circle.call(rank);
+    circle.wait_in_driver([] { driver().hold_streams(false); });
+    for (const trestleStream_t stream : circle.streams) EXPECT_NE(trestleStreamSynchronize(stream), trestleSuccess);
     const std::string said =
-        std::string(trestleGetLastError(comms[0])) + "; " + std::string(trestleGetLastError(comms[1]));
+        std::string(trestleGetLastError(circle.comms[0])) + "; " + std::string(trestleGetLastError(circle.comms[1]));
     EXPECT_TRUE(ranks::contains(said, "CUDA's driver has not returned from a call")) << said;
     EXPECT_TRUE(ranks::contains(said, "CUDA_MODULE_LOADING=EAGER")) << said;
-    for (const trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommAbort(comm)));
-    EXPECT_EQ(driver().misuse(), "");
+    circle.end();
+  });
+}
+
+// The deadline passes, and the end of the call asks the driver too.
+TEST(CudaFailures, ADriverThatKeepsTheEndOfACallWaitingLetsItGo) {
+  ranks::isolated([] {
+    Gpu gpu;
+    Circle circle(gpu);
+    circle.call(0);  // rank 1 never does
+    circle.wait_in_driver([] {});
+    EXPECT_TRUE(refused(trestleStreamSynchronize(circle.streams[0]), trestleTimeout, {"rank 1"}));
+    circle.end();
+  });
+}
+
+// The thread waits for a stream of another communicator as well, which is well. What that one has not done must not
+// count as done.
+TEST(CudaFailures, ADriverThatIsLetGoFailsTheStreamsThatWaitForOthers) {
+  ranks::isolated([] {
+    Gpu gpu;
+    Circle circle(gpu);
+    const auto others = communicators({-1, -1});
+    float number = 1;
+    trestleStream_t of_others = nullptr;
+    trestleEvent_t event = nullptr;
+    ASSERT_TRUE(succeeded(trestleStreamCreate(&of_others)));
+    ASSERT_TRUE(succeeded(trestleEventCreate(&event)));
+    ASSERT_TRUE(succeeded(all_reduce(&number, 1, others[0], of_others)));  // rank 1 is late
+    ASSERT_TRUE(succeeded(trestleEventRecord(event, of_others)));
+    StreamHandle* const cuda = gpu.make_stream();
+    const trestleStream_t waits = wrapped(cuda);
+    ASSERT_TRUE(succeeded(trestleStreamWaitEvent(waits, event)));
+    driver().hold_streams(true);
+    for (const int rank : {0, 1}) circle.call(rank);
+    circle.wait_in_driver([] { driver().hold_streams(false); });
+    EXPECT_NE(trestleStreamSynchronize(waits), trestleSuccess) << "what it waited for was not done";
+    gpu.await_idle(cuda);
+    EXPECT_TRUE(succeeded(trestleStreamDestroy(waits)));
+    circle.end();
+    trestleCommAbort(others[0]);
+    trestleCommAbort(others[1]);
+    trestleStreamDestroy(of_others);
+    trestleEventDestroy(event);
   });
 }
 

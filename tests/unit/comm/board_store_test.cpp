@@ -83,6 +83,22 @@ TEST_F(BoardStores, LendLargeMemoryForSmallBoardsOnly) {
   EXPECT_EQ(lend(0).memory->lines(), lines);
 }
 
+// Whoever has it open keeps it. Its page is used again once nobody writes there.
+TEST_F(BoardStores, FreeMemoryByDescriptorsThatIsNotLeft) {
+  const auto lend_one = [&] { return store().lend(kRanks, kMostBytes, kOthers, SharedBy::kDescriptor).value(); };
+  auto first = lend_one();
+  ASSERT_GE(first.descriptor, 0);
+  const BoardMemory late(nullptr, first.memory->page(), first.address.lending, nullptr);
+  first.memory.reset();
+  auto second = lend_one();
+  EXPECT_EQ(fake().objects().memory, 1) << "the other one was not freed";
+  EXPECT_NE(&second.memory->page(), &late.page());
+  for (const int32_t rank : {1, 2}) late.leave(rank);
+  const auto third = lend_one();
+  EXPECT_EQ(&third.memory->page(), &late.page());
+  EXPECT_NE(third.address.lending, first.address.lending);
+}
+
 TEST_F(BoardStores, RefuseAddressesThatAreNone) {
   for (const char* const text : {"", "here", "\x04\x00\x00\x00"}) EXPECT_FALSE(decode_board_address(text).ok());
   const auto mine = lend();

@@ -41,7 +41,7 @@ TEST_F(Posts, PassWhatIsSent) {
   const UniqueFd board = new_file();
   ASSERT_TRUE(first->send(second->address(), Parcel::kOutbox, outbox.get()).ok());
   ASSERT_TRUE(first->send(second->address(), Parcel::kBoard, board.get()).ok());
-  second->collect(2);
+  second->collect();
   const UniqueFd passed = second->take(0, Parcel::kOutbox);
   ASSERT_TRUE(passed);
   EXPECT_NE(passed.get(), outbox.get());
@@ -57,7 +57,7 @@ TEST_F(Posts, KeepWhatWasSentByOneThatIsGone) {
   const UniqueFd file = new_file();
   ASSERT_TRUE(first->send(second->address(), Parcel::kOutbox, file.get()).ok());
   first.reset();
-  second->collect(1);
+  second->collect();
   EXPECT_TRUE(second->take(0, Parcel::kOutbox));
 }
 
@@ -81,7 +81,7 @@ TEST_F(Posts, AreNotConfusedByStrangers) {
   const UniqueFd passes = connect_unix(second->address()).value();
   ASSERT_TRUE(send_with_descriptors(passes.get(), many, two).ok());
   ASSERT_TRUE(first->send(second->address(), Parcel::kOutbox, file.get()).ok());
-  second->collect(1);
+  second->collect();
   EXPECT_TRUE(second->take(0, Parcel::kOutbox));
 }
 
@@ -102,7 +102,7 @@ TEST_F(Posts, TakeNothingFromOtherUsers) {
   int status = 1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0) << "it gives its memory to a process of another user";
-  second->collect(1);
+  second->collect();
   EXPECT_FALSE(second->take(0, Parcel::kOutbox));
 }
 

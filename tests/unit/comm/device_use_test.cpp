@@ -67,6 +67,19 @@ TEST_P(DeviceUses, HaveNoMemoryWhereTheDriverHasNone) {
   EXPECT_NE(memory.allocate(1000), nullptr);
 }
 
+// Rather a block that is much too long than none.
+TEST_P(DeviceUses, GiveWhatIsThereWhereTheDriverHasNone) {
+  auto use = std::make_shared<DeviceUse>(*device_);
+  std::byte* large = nullptr;
+  {
+    DeviceMemory first(use, GetParam());
+    large = first.allocate(100'000);
+  }
+  DeviceMemory second(use, GetParam());
+  fake().refuse_memory(0);
+  EXPECT_EQ(second.allocate(1000), large);
+}
+
 class DeviceOpenings : public WithFakeDriver {
  protected:
   void SetUp() override {

@@ -65,6 +65,7 @@ class ScriptedStream : public OuterStream {
   }
   Status may_put() override { return {}; }
   bool has_kernels() const override { return true; }
+  bool has_words() const override { return true; }
   // The kernel begins when the script says that its mark is reached.
   Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>& submit) override {
     const Ticket ticket = TRY(put(true, false));
