@@ -39,13 +39,32 @@ PackedRange packed_range(std::span<const void* const> buffers, uint64_t elements
   return range;
 }
 
+namespace {
+
+// A number is in how many bytes the buffers, and the rows of each, differ: its lowest bits count.
+PackedRange packed_bytes(const void* first, uint64_t difference, uint64_t bytes) {
+  PackedRange range;
+  range.elements = bytes;
+  range.elements_are_aligned = 1;
+  while (difference % range.pack_bytes != 0) range.pack_bytes /= 2;
+  range.head = std::min((range.pack_bytes - beyond(first, range.pack_bytes)) % range.pack_bytes, bytes);
+  range.packs = (bytes - range.head) / range.pack_bytes;
+  return range;
+}
+
+uint64_t difference_of(const void* a, const void* b) {
+  return reinterpret_cast<uintptr_t>(a) - reinterpret_cast<uintptr_t>(b);
+}
+
+}  // namespace
+
+PackedRange packed_copy(const void* dst, const void* src, uint64_t bytes) {
+  return packed_bytes(dst, difference_of(dst, src), bytes);
+}
+
 PackedRange packed_rows(const CudaCopy& copy, uint64_t row_bytes) {
-  const std::array<const void*, 2> buffers = {copy.dst, copy.src};
-  const PackedRange range = packed_range(buffers, row_bytes, 1);
-  const bool rows_are_alike =
-      copy.rows <= 1 || (copy.dst_stride % kPackBytes == 0 && copy.src_stride % kPackBytes == 0);
-  if (rows_are_alike) return range;
-  return {row_bytes, row_bytes, 0, range.elements_are_aligned};
+  const uint64_t strides = copy.rows > 1 ? copy.dst_stride | copy.src_stride : 0;
+  return packed_bytes(copy.dst, difference_of(copy.dst, copy.src) | strides, row_bytes);
 }
 
 PackedRange packed_conversion(const void* small, const void* wide, uint64_t elements, uint32_t small_bytes) {

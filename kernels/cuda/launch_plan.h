@@ -18,7 +18,9 @@ inline constexpr uint32_t kCudaSourceVariants = 4;
 // possible if all addresses are equally far from a multiple of 16, by whole elements.
 PackedRange packed_range(std::span<const void* const> buffers, uint64_t elements, uint32_t element_bytes);
 
-// For rows of `row_bytes` bytes: also the strides must be multiples of 16 then.
+// For a copy of `bytes` bytes: packs of the largest size for which the buffers are alike, of one byte at least.
+PackedRange packed_copy(const void* dst, const void* src, uint64_t bytes);
+// For rows of `row_bytes` bytes: also the strides are multiples of a pack then.
 PackedRange packed_rows(const CudaCopy& copy, uint64_t row_bytes);
 
 // For conversions: both buffers at multiples of 16, or no packs. `small_bytes`: of an element of the small type.

@@ -10,19 +10,35 @@ namespace {
 
 constexpr uint32_t kLoadsTogether = 8;
 
-__device__ void copy_row(const PackedRange& range, unsigned char* dst, const unsigned char* src) {
-  const unsigned char* const from = src + range.head;
-  unsigned char* const to = dst + range.head;
-  const auto one = [&](uint64_t pack) { store_pack(to, pack, load_pack(from, pack)); };
+template <class Pack>
+__device__ void copy_packs(const PackedRange& range, unsigned char* dst, const unsigned char* src) {
+  const auto* const from = reinterpret_cast<const Pack*>(src + range.head);
+  auto* const to = reinterpret_cast<Pack*>(dst + range.head);
+  const auto one = [&](uint64_t pack) { to[pack] = __ldcs(from + pack); };
   const auto several = [&](uint64_t pack, uint32_t stride) {
-    uint4 loaded[kLoadsTogether];
+    Pack loaded[kLoadsTogether];
 #pragma unroll
-    for (uint32_t p = 0; p < kLoadsTogether; ++p) loaded[p] = load_pack(from, pack + p * stride);
+    for (uint32_t p = 0; p < kLoadsTogether; ++p) loaded[p] = __ldcs(from + pack + p * stride);
 #pragma unroll
-    for (uint32_t p = 0; p < kLoadsTogether; ++p) store_pack(to, pack + p * stride, loaded[p]);
+    for (uint32_t p = 0; p < kLoadsTogether; ++p) to[pack + p * stride] = loaded[p];
   };
   for_packs<kLoadsTogether>(range.packs, several, one);
-  for_single_elements<kPackBytes>(range, [&](uint64_t i) { dst[i] = src[i]; });
+  for_single_elements<sizeof(Pack)>(range, [&](uint64_t i) { dst[i] = src[i]; });
+}
+
+__device__ void copy_row(const PackedRange& range, unsigned char* dst, const unsigned char* src) {
+  switch (range.pack_bytes) {
+    case 16:
+      return copy_packs<uint4>(range, dst, src);
+    case 8:
+      return copy_packs<uint2>(range, dst, src);
+    case 4:
+      return copy_packs<uint32_t>(range, dst, src);
+    case 2:
+      return copy_packs<uint16_t>(range, dst, src);
+    default:
+      return copy_packs<unsigned char>(range, dst, src);
+  }
 }
 
 // A pack of the small type becomes several packs of floats.

@@ -1,8 +1,8 @@
 // What a launch tells the kernels of kernels/cuda. Plain values that host and device share, any thread.
 //
 // The kernels move 16 bytes per access, a pack. Only elements between the first and the last whole pack can be moved
-// so, and only if all buffers are equally far from a 16-byte boundary. The host decides that (launch_plan.h), and the
-// kernels find it here.
+// so, and only if all buffers are equally far from a 16-byte boundary. Copies have smaller packs where buffers are
+// equally far from a smaller boundary. The host decides that (launch_plan.h), and the kernels find it here.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct PackedRange {
   uint64_t packs = 0;
   // Each buffer begins at a multiple of the element's size. Else elements are moved byte by byte.
   uint32_t elements_are_aligned = 0;
+  uint32_t pack_bytes = kPackBytes;  // copies: 16, 8, 4, 2 or 1
 };
 
 struct CudaReduce {

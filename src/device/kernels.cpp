@@ -156,8 +156,8 @@ Status DeviceKernels::copy_rows(std::byte* dst, uint64_t dst_stride, const std::
   work.src_stride = src_stride;
   work.range = kernels::packed_rows(work, row_bytes);
   const auto row_blocks = static_cast<uint32_t>(std::min(rows, kMostRowBlocks));
-  const uint32_t blocks =
-      kernels::blocks_for(work.range, kPackBytes, kMovesTogether, std::max(1u, copy_rows_.most_blocks / row_blocks));
+  const uint32_t blocks = kernels::blocks_for(work.range, work.range.pack_bytes, kMovesTogether,
+                                              std::max(1u, copy_rows_.most_blocks / row_blocks));
   return launch(copy_rows_, {blocks, row_blocks, kernels::kThreadsPerBlock}, work, stream);
 }
 
@@ -169,10 +169,9 @@ Status DeviceKernels::copy_runs(std::span<const CopyRun> runs, StreamHandle* str
   const uint32_t most = std::max(1u, copy_runs_.most_blocks / work.count);
   uint32_t blocks = 1;
   for (uint32_t i = 0; i < work.count; ++i) {
-    const std::array<const void*, 2> buffers = {runs[i].dst, runs[i].src};
-    const kernels::PackedRange range = kernels::packed_range(buffers, runs[i].bytes, 1);
+    const kernels::PackedRange range = kernels::packed_copy(runs[i].dst, runs[i].src, runs[i].bytes);
     work.runs[i] = {range, runs[i].dst, runs[i].src};
-    blocks = std::max(blocks, kernels::blocks_for(range, kPackBytes, kMovesTogether, most));
+    blocks = std::max(blocks, kernels::blocks_for(range, range.pack_bytes, kMovesTogether, most));
   }
   return launch(copy_runs_, {blocks, work.count, kernels::kThreadsPerBlock}, work, stream);
 }

@@ -25,12 +25,12 @@ CUcontext running = nullptr;
 // is not aligned. Without packs there is one part.
 template <class Part>
 void for_parts(const PackedRange& range, uint64_t element_bytes, const std::vector<const void*>& buffers, Part part) {
-  const uint64_t in_packs = range.packs * kPackBytes / element_bytes;
+  const uint64_t in_packs = range.packs * range.pack_bytes / element_bytes;
   if (range.head + in_packs > range.elements) misused("packs beyond the end");
   for (const void* const buffer : buffers) {
     is_elsewhere(running, buffer);
     const auto* const first = static_cast<const char*>(buffer) + range.head * element_bytes;
-    if (range.packs > 0 && !is_aligned(first, kPackBytes)) misused("a pack that is not aligned");
+    if (range.packs > 0 && !is_aligned(first, range.pack_bytes)) misused("a pack that is not aligned");
     if (range.elements_are_aligned != 0 && !is_aligned(buffer, element_bytes)) misused("an element is not aligned");
   }
   part(0, range.head);

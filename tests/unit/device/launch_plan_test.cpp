@@ -44,6 +44,35 @@ TEST(LaunchPlan, UsesNoPacksOfBuffersThatAreUnlike) {
   EXPECT_GT(packed_range(odd, 1000, 1).packs, 0U);
 }
 
+TEST(LaunchPlan, CopiesInTheLargestPacksThatBothBuffersAllow) {
+  for (uint64_t offset = 0; offset < 16; ++offset) {
+    for (const auto& [apart, pack_bytes] : {std::array<uint64_t, 2>{0, 16},
+                                            {16, 16},
+                                            {8, 8},
+                                            {24, 8},
+                                            {4, 4},
+                                            {12, 4},
+                                            {2, 2},
+                                            {6, 2},
+                                            {1, 1},
+                                            {15, 1}}) {
+      for (const uint64_t bytes : {0, 1, 2, 15, 33, 1000}) {
+        const PackedRange range = packed_copy(at(8192 + offset), at(4096 + offset + apart), bytes);
+        ASSERT_EQ(range.elements, bytes);
+        ASSERT_EQ(range.pack_bytes, pack_bytes);
+        ASSERT_LT(range.head, pack_bytes);
+        ASSERT_LE(range.head + range.packs * pack_bytes, bytes);
+        if (range.packs > 0) {
+          ASSERT_EQ((offset + range.head) % pack_bytes, 0U);
+          ASSERT_LT(bytes - range.head - range.packs * pack_bytes, pack_bytes);
+        } else {
+          ASSERT_LT(bytes, 2 * pack_bytes);
+        }
+      }
+    }
+  }
+}
+
 TEST(LaunchPlan, UsesPacksOfRowsThatBeginAlike) {
   CudaCopy copy;
   copy.dst = reinterpret_cast<void*>(4096 + 4);
@@ -53,9 +82,11 @@ TEST(LaunchPlan, UsesPacksOfRowsThatBeginAlike) {
   copy.src_stride = 320;
   EXPECT_EQ(packed_rows(copy, 100).packs, 5U);
   EXPECT_EQ(packed_rows(copy, 100).head, 12U);
+  EXPECT_EQ(packed_rows(copy, 100).pack_bytes, 16U);
   copy.src_stride = 100;
-  EXPECT_EQ(packed_rows(copy, 100).packs, 0U);
-  EXPECT_EQ(packed_rows(copy, 100).head, 100U);
+  EXPECT_EQ(packed_rows(copy, 100).packs, 25U) << "of 4 bytes";
+  EXPECT_EQ(packed_rows(copy, 100).head, 0U);
+  EXPECT_EQ(packed_rows(copy, 100).pack_bytes, 4U);
   copy.rows = 1;
   EXPECT_EQ(packed_rows(copy, 100).packs, 5U);
 }
