@@ -48,12 +48,18 @@ __device__ void store_one(void* to, uint64_t index, Stored stored, bool aligned)
   for (uint32_t i = 0; i < sizeof(Stored); ++i) bytes[i] = copied[i];
 }
 
+// Elements outside the packs lie before them and behind them.
+template <uint32_t kPerPack>
+__device__ uint64_t place_of_single(const PackedRange& range, uint64_t single) {
+  return single < range.head ? single : single + range.packs * kPerPack;
+}
+
 // Calls body(index) for each element outside the packs, spread over the grid.
 template <uint32_t kPerPack, class Body>
 __device__ void for_single_elements(const PackedRange& range, Body body) {
   const uint64_t singles = range.elements - range.packs * kPerPack;
   for (uint64_t i = thread_of_grid(); i < singles; i += threads_of_grid()) {
-    body(i < range.head ? i : i + range.packs * kPerPack);
+    body(place_of_single<kPerPack>(range, i));
   }
 }
 

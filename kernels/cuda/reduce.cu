@@ -146,17 +146,48 @@ __device__ void reduce_any(const CudaReduce& work, uint64_t pack) {
   store_pack(packs_of(work.dst, work.range), pack, result);
 }
 
-template <ReduceOp op>
+// kTogether elements outside the packs: of each source, or of several, all loads come first. kSources: 0: any number.
+template <ReduceOp op, uint32_t kSources, uint32_t kTogether>
+__device__ void reduce_elements(const CudaReduce& work, uint64_t single, uint32_t stride, bool aligned) {
+  const uint32_t sources = kSources == 0 ? work.source_count : kSources;
+  Stored loaded[kTogether];
+  const auto load = [&](uint32_t s) {
+#pragma unroll
+    for (uint32_t t = 0; t < kTogether; ++t)
+      loaded[t] =
+          load_one<Stored>(work.sources[s], place_of_single<kPerPack>(work.range, single + t * stride), aligned);
+  };
+  Value values[kTogether];
+  load(0);
+#pragma unroll
+  for (uint32_t t = 0; t < kTogether; ++t) values[t] = E::widen(loaded[t]);
+#pragma unroll(kSources == 0 ? 1 : kSources)
+  for (uint32_t s = 1; s < sources; ++s) {
+    load(s);
+#pragma unroll
+    for (uint32_t t = 0; t < kTogether; ++t) values[t] = fold<op>(values[t], E::widen(loaded[t]));
+  }
+#pragma unroll
+  for (uint32_t t = 0; t < kTogether; ++t) {
+    if (work.average_over > 0) values[t] = divide(values[t], work.average_over);
+    const uint64_t place = place_of_single<kPerPack>(work.range, single + t * stride);
+    store_one(work.dst, place, E::narrow(values[t]), aligned);
+  }
+}
+
+// These are all elements, if the buffers are not equally far from a boundary.
+template <ReduceOp op, uint32_t kSources>
 __device__ void reduce_singles(const CudaReduce& work) {
-  const bool aligned = work.range.elements_are_aligned != 0;
-  for_single_elements<kPerPack>(work.range, [&](uint64_t i) {
-    Value value = E::widen(load_one<Stored>(work.sources[0], i, aligned));
-    for (uint32_t s = 1; s < work.source_count; ++s) {
-      value = fold<op>(value, E::widen(load_one<Stored>(work.sources[s], i, aligned)));
-    }
-    if (work.average_over > 0) value = divide(value, work.average_over);
-    store_one(work.dst, i, E::narrow(value), aligned);
-  });
+  constexpr uint32_t kTogether = kSources == kLoadsTogether ? 2 : 4;
+  const uint64_t singles = work.range.elements - work.range.packs * kPerPack;
+  if (work.range.elements_are_aligned == 0) {
+    for (uint64_t i = thread_of_grid(); i < singles; i += threads_of_grid())
+      reduce_elements<op, 0, 1>(work, i, 0, false);
+    return;
+  }
+  for_packs<kTogether>(
+      singles, [&](uint64_t i, uint32_t stride) { reduce_elements<op, kSources, kTogether>(work, i, stride, true); },
+      [&](uint64_t i) { reduce_elements<op, kSources, 1>(work, i, 0, true); });
 }
 
 template <ReduceOp op, uint32_t kSources>
@@ -170,7 +201,7 @@ __device__ void reduce_with(const CudaReduce& work) {
         [&](uint64_t pack, uint32_t stride) { reduce_known<op, kSources, kTogether>(work, pack, stride); },
         [&](uint64_t pack) { reduce_known<op, kSources, 1>(work, pack, 0); });
   }
-  reduce_singles<op>(work);
+  reduce_singles<op, kSources>(work);
 }
 
 template <class Pack>
