@@ -7,7 +7,9 @@
 // this device, which gives the sum. fence(): what was stored and loaded before it comes before what is stored and
 // loaded after it, for all of them; release(): before what is stored after it. sync() of the threads of a block, and
 // any(): likewise, and whether one of them says so. What threads of a block do before these is covered by a fence of
-// another one after them. pause(), in a loop. Data: what goes into lines and what comes out of them: Sums or Copies.
+// another one after them. pause(), in a loop.
+//
+// Data: what goes into lines and what comes out of them: Sums or Copies.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +30,7 @@ namespace trestle::kernels {
 
 inline constexpr uint32_t kBoardLooksPerAbort = 1024;
 inline constexpr uint32_t kBoardLoadsTogether = 8;
-inline constexpr uint32_t kBoardAbortedBlock = 1u << 16;  // what such a block adds to blocks_done, and one
+inline constexpr uint32_t kBoardAbortedBlock = 1u << 16;  // what it adds to blocks_done, beside 1
 
 TRESTLE_ON_DEVICE uint64_t line_of(uint32_t data, uint32_t flag) {
   return static_cast<uint64_t>(flag) << 32 | data;
@@ -344,12 +346,12 @@ TRESTLE_ON_DEVICE bool take_blocks(const Machine& machine, const CudaBoardCall& 
   return true;
 }
 
-// Thread 0 releases what all threads of its block have done, which a barrier tells it; of the last block, that of all
-// blocks, which their counter tells it.
+// Thread 0 alone fences. The barrier puts what all threads of its block have done before its fence, and the counter
+// puts the fences of all blocks before that of the last one.
 //
-// Only a call that was aborted looks at that word of the host again: not here. A kernel that found no abort when it
-// began has stored `begun` before the host looked there, so the host waits for it before it stores `chain`. That it
-// stores `chain` too does no harm before: its results are good.
+// A call that found no abort does not ask again. It has stored `begun` before the host looks there, so the host, which
+// has stored `abort` since, waits for `ended` and stores `chain` after that. Until then `chain` may say that this call
+// has ended, because its results are good. The next kernel finds `abort`.
 template <class Machine>
 TRESTLE_ON_DEVICE void end_board(const Machine& machine, const CudaBoardCall& call, bool aborted) {
   aborted = machine.any(aborted);
