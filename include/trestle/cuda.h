@@ -55,11 +55,11 @@ extern "C" {
  * - Such calls of one communicator run in the order in which they are made, also on different streams. So what one of
  *   them waits for must not wait for a later one. An example that never ends: rank 0 makes recv and call 1 on stream A,
  *   and call 2 on stream B; rank 1 makes call 1, call 2, and the send behind it on one stream. The same holds for NCCL.
- * - A waiting kernel occupies up to 16 blocks of 256 threads. Ranks that share a device need streams that the device
+ * - A waiting kernel occupies up to 16 blocks of 288 threads. Ranks that share a device need streams that the device
  *   runs beside each other: with more streams than CUDA_DEVICE_MAX_CONNECTIONS, one rank's kernel may stand behind
  *   another one's, which waits for it. Then set deviceExpressBytes to 0.
- * - A CUDA stream takes 400 such calls ahead. Then the caller waits for room, as in any launch. Of calls that are no
- *   such kernels it takes 200. */
+ * - A CUDA stream takes about a thousand such calls ahead. Then the caller waits for room, as in any launch. Of calls
+ *   that are no such kernels it takes 200. */
 
 /* ---- Streams of CUDA --------------------------------------------------------------------------------------------- */
 

@@ -93,10 +93,6 @@ class Mark {
   Mark& operator=(const Mark&) = delete;
   ~Mark();
 
-  // Tickets that the word does not show yet. For the thread that calls put(); only with kWord.
-  uint32_t ahead() const {
-    return last_.load(std::memory_order_relaxed) - std::atomic_ref<uint32_t>(*word_).load(std::memory_order_acquire);
-  }
   bool has_room() const {
     return last_.load(std::memory_order_relaxed) - reached_.load(std::memory_order_relaxed) < most_;
   }

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/log.h"
 #include "control_mesh/byte_text.h"
 #include "memory/mem_alloc.h"
 
@@ -46,7 +47,7 @@ bool BoardStore::is_left(const Kept& kept) {
 }
 
 // Kernels of this device use it no more, because the communicator has given it back.
-Status BoardStore::free_abandoned() {
+void BoardStore::free_abandoned() {
   std::list<SharedMemory> abandoned;
   {
     const MutexLock lock(mutex_);
@@ -56,8 +57,10 @@ Status BoardStore::free_abandoned() {
       abandoned.push_back(std::exchange(kept.shared, {}));
     }
   }
-  for (SharedMemory& shared : abandoned) TRY(free_shared(device_, std::move(shared)));
-  return {};
+  for (SharedMemory& shared : abandoned) {
+    const Status freed = free_shared(device_, std::move(shared));
+    if (!freed.ok()) LOG(kInfo, kAlloc, "memory of a board was not freed: %s", freed.error().message.c_str());
+  }
 }
 
 // The page of memory that was freed, once nobody writes there any more.
@@ -137,7 +140,7 @@ void BoardStore::take_back(Kept& kept) {
 // an earlier lending stay in the page: a late rank may still write one.
 Result<BoardStore::Lent> BoardStore::lend(int32_t ranks, uint64_t most_bytes, uint32_t others, SharedBy by) {
   const uint64_t bytes = kernels::board_bytes(most_bytes, static_cast<uint64_t>(ranks));
-  TRY(free_abandoned());
+  free_abandoned();
   Kept* kept = take_free(bytes, by);
   if (kept == nullptr) kept = TRY(make(bytes, by));
   std::shared_ptr<const void> held(kept, [this](Kept* one) { take_back(*one); });

@@ -66,7 +66,7 @@ class BoardStore {
     uint32_t lending = 0;
     bool lent = false;
   };
-  Status free_abandoned();
+  void free_abandoned();
   Kept* take_free(uint64_t bytes, SharedBy by);
   bool take_page_again(Kept& kept);
   Result<Kept*> make(uint64_t bytes, SharedBy by);

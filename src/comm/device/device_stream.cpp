@@ -87,15 +87,14 @@ Status DeviceStream::check_usable(bool mark) {
 
 // The calls end by themselves, by their deadlines or by an abort. Without words in streams a mark runs out of room.
 void DeviceStream::wait_for_room() const {
-  const auto is_full = [this] { return link_->gate->held() >= kMostHeld || link_->mark->ahead() >= kMostAhead; };
-  if (!has_words() || !is_full()) return;
+  if (!has_words() || link_->gate->held() < kMostHeld) return;
   const Progress::IdleDrive idle_too;  // this thread may be the only one that would drive them
-  while (is_full()) ::poll(nullptr, 0, 1);
+  while (link_->gate->held() >= kMostHeld) ::poll(nullptr, 0, 1);
 }
 
 Result<OuterStream::Ticket> DeviceStream::put(bool mark, bool gate) {
   TRY(check_usable(mark));
-  wait_for_room();
+  if (gate) wait_for_room();
   Ticket ticket;
   if (mark) ticket.mark = TRY(link_->mark->put(stream_));
   if (gate) ticket.gate = TRY(link_->gate->hold(stream_));
@@ -118,7 +117,6 @@ bool DeviceStream::has_words() const {
 }
 
 Result<OuterStream::Ticket> DeviceStream::put_kernel(const std::function<Status(const OuterPlace&)>& submit) {
-  wait_for_room();
   Ticket ticket;
   ticket.mark = TRY(link_->mark->put_by(stream_, [&](uint32_t* word, uint32_t mark) {
     return submit({stream_, id_, word, mark});

@@ -21,7 +21,6 @@ class DeviceStream : public OuterStream {
   // thread that submits one more waits in the driver, which may then let no other thread submit what the calls wait
   // for.
   static constexpr uint32_t kMostHeld = 200;
-  static constexpr uint32_t kMostAhead = 400;  // that it has not come to, kernels and events included
 
   // The device outlives it.
   static Result<std::unique_ptr<OuterStream>> create(OpenedDevice& device, StreamHandle* stream);

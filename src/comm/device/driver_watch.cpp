@@ -48,8 +48,9 @@ void DriverWatch::break_circle() {
                       "loads kernels before), a copy to or from memory that is not pinned, cudaFree or cudaMalloc. The "
                       "communicator fails, and its streams go on; what its calls had begun may still write to their "
                       "buffers until CommAbort or CommDestroy has returned"};
-  calls_->end();
   engine->fail(copy_of(why));
+  calls_->end();
+  if (engine->device_board() != nullptr) engine->device_board()->abort_kernels();
   // The thread may wait for streams of other communicators as well.
   StreamPoller::process().let_go(let_go_own_ ? nullptr : engine.get(), why);
   let_go_own_ = true;

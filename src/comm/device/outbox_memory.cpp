@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "base/check.h"
+#include "base/log.h"
 #include "memory/mem_alloc.h"
 
 namespace trestle {
 
 // Nothing of this device touches it any more.
-Status OutboxStore::free_damaged() {
+void OutboxStore::free_damaged() {
   std::list<Kept> damaged;
   {
     const MutexLock lock(mutex_);
@@ -18,8 +18,10 @@ Status OutboxStore::free_damaged() {
       if (!one->lent && !is_whole && one->shared.by == SharedBy::kDescriptor) damaged.splice(damaged.end(), kept_, one);
     }
   }
-  for (Kept& kept : damaged) TRY(free_shared(device_, std::move(kept.shared)));
-  return {};
+  for (Kept& kept : damaged) {
+    const Status freed = free_shared(device_, std::move(kept.shared));
+    if (!freed.ok()) LOG(kInfo, kAlloc, "an outbox was not freed: %s", freed.error().message.c_str());
+  }
 }
 
 // One of which much stays lent is left alone.
@@ -70,7 +72,7 @@ MemoryAddress OutboxStore::address_of(const Kept& kept) {
 }
 
 Result<OutboxStore::Lent> OutboxStore::lend(SharedBy by) {
-  TRY(free_damaged());
+  free_damaged();
   Kept* kept = take_free(by);
   if (kept == nullptr) kept = TRY(make(by));
   std::shared_ptr<Outbox> outbox(kept->outbox.get(), [this, kept](Outbox*) { take_back(*kept); });

@@ -48,7 +48,7 @@ class OutboxStore {
     uint64_t nonce = fresh_nonce();
     bool lent = false;
   };
-  Status free_damaged();
+  void free_damaged();
   Kept* take_free(SharedBy by);
   Result<Kept*> make(SharedBy by);
   Result<Region> make_on_device(Kept& kept, SharedBy by);

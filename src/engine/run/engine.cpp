@@ -45,8 +45,9 @@ std::string out_of_memory_on(const EngineConfig& config) {
 std::vector<Polled*> polled_of(const EngineConfig& config) {
   std::vector<Polled*> polled;
   if (config.work != nullptr) polled.push_back(config.work.get());
-  if (config.device.work != nullptr) polled.push_back(config.device.work.get());
+  // The board is closed first: its kernels may stand before the work in a queue of the device, and end only then.
   if (config.device.board != nullptr) polled.push_back(config.device.board.get());
+  if (config.device.work != nullptr) polled.push_back(config.device.work.get());
   return polled;
 }
 

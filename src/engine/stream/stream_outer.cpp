@@ -35,7 +35,8 @@ Stream::~Stream() {
 // An open gate also lets those before it go, which may be of engines that are well.
 void Stream::let_outer_go(const Engine* only, const Error& why) {
   const MutexLock lock(mutex_);
-  if (only == nullptr && !items_.empty()) take_over(copy_of(why));
+  const auto is_held = [](const StreamItem& item) { return item.outer.gate.has_value(); };
+  if (only == nullptr && std::ranges::any_of(items_, is_held)) take_over(copy_of(why));
   for (StreamItem& item : items_) {
     const auto is_of_engine = [only](Operation* one) { return &one->engine() == only; };
     const bool is_sure = !item.reserved && item.wait == nullptr && std::ranges::all_of(item.operations, is_of_engine);

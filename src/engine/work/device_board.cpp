@@ -268,6 +268,10 @@ void DeviceBoard::leave() {
   }
 }
 
+void DeviceBoard::abort_kernels() {
+  shared(control().abort).store(1, std::memory_order_seq_cst);
+}
+
 bool DeviceBoard::is_broken() {
   const DriverCalls::Inside inside(*config_.calls);
   return !device_.is_idle(stream_).ok();
@@ -276,7 +280,7 @@ bool DeviceBoard::is_broken() {
 bool DeviceBoard::close(int64_t give_up_ns) {
   if (closed_) return true;
   // A kernel stores `begun` and then loads `abort`; this does it the other way round (kernels/cuda/board_body.h).
-  shared(control().abort).store(1, std::memory_order_seq_cst);
+  abort_kernels();
   // A broken device runs nothing.
   const Result<bool> stopped = streams_ > 1 ? stop_later_kernels() : Result<bool>(false);
   const uint32_t begun = shared(control().begun).load(std::memory_order_seq_cst);

@@ -74,6 +74,8 @@ class DeviceBoard : public Polled {
   int event_fd() const override { return timer_.fd(); }
   bool prepare_sleep() override;
   void finish_sleep() override { timer_.finish(); }
+  // Kernels end soon and write no results, from now on. Calls no driver; any thread.
+  void abort_kernels();
   // Lets every kernel go, and waits for one that runs. Kernels that a stream comes to later touch no buffer and send
   // nothing.
   bool close(int64_t give_up_ns) override;

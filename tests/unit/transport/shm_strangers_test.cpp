@@ -268,7 +268,7 @@ int listen_for(const std::string& address, int ready) {
 TEST_F(ShmStrangers, AListenerOfAnotherUserIsNotTalkedTo) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   make({config_of(0, 2), config_of(1, 2)});
-  const std::string address = fresh_socket_name("trestle-test", config_of(1, 2));
+  const std::string address = fresh_unix_name("trestle-test", config_of(1, 2).job, 1);
   int ready[2];
   ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
   const pid_t child = as_nobody([&] { return listen_for(address, ready[1]); });
