@@ -255,6 +255,7 @@ struct Circle {
     for (int r = 0; r < 2; ++r) {
       EXPECT_TRUE(succeeded(trestleCommAbort(comms[r])));
       gpu.await_idle(cuda[r]);
+      trestleStreamSynchronize(streams[r]);  // tells its failure, if nobody has asked
       EXPECT_TRUE(succeeded(trestleStreamDestroy(streams[r])));
     }
     EXPECT_EQ(driver().misuse(), "");
@@ -315,14 +316,16 @@ TEST(CudaFailures, ADriverThatIsLetGoFailsTheStreamsThatWaitForOthers) {
     driver().hold_streams(true);
     for (const int rank : {0, 1}) circle.call(rank);
     circle.wait_in_driver([] { driver().hold_streams(false); });
-    EXPECT_NE(trestleStreamSynchronize(waits), trestleSuccess) << "what it waited for was not done";
     gpu.await_idle(cuda);
+    float late = 1;
+    ASSERT_TRUE(succeeded(all_reduce(&late, 1, others[1], nullptr)));
+    EXPECT_NE(trestleStreamSynchronize(waits), trestleSuccess) << "what it waited for was not done then";
     EXPECT_TRUE(succeeded(trestleStreamDestroy(waits)));
     circle.end();
-    trestleCommAbort(others[0]);
-    trestleCommAbort(others[1]);
-    trestleStreamDestroy(of_others);
-    trestleEventDestroy(event);
+    EXPECT_TRUE(succeeded(trestleStreamSynchronize(of_others))) << "this communicator is well";
+    EXPECT_TRUE(succeeded(trestleStreamDestroy(of_others)));
+    EXPECT_TRUE(succeeded(trestleEventDestroy(event)));
+    destroy(others);
   });
 }
 
