@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/config/config.h"
 #include "base/fork.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -128,7 +128,8 @@ bool BoardSetup::is_possible(const RankNames& names) const {
     }
   }
   // Then a launch waits for the kernel's end, and so for the other ranks.
-  if (const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING"); blocking != nullptr && *blocking == '1') {
+  const Environment environment = process_environment();
+  if (const auto found = environment.find("CUDA_LAUNCH_BLOCKING"); found != environment.end() && found->second == "1") {
     say_why_not(rank_, "CUDA_LAUNCH_BLOCKING=1");
     return false;
   }

@@ -85,6 +85,10 @@ TEST(CudaBoardProcesses, SendMessagesWhereTheUserSaysSo) {
   run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_BYTES", "0"}}});
   run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_PEER_ACCESS", "0"}}});
   run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_TRANSPORT", "tcp"}}});
+  run_processes({.devices = {0, 1},
+                 .over_board = false,
+                 .env = {{"CUDA_LAUNCH_BLOCKING", "1"}},
+                 .says = "go as messages: CUDA_LAUNCH_BLOCKING=1"});
 }
 
 // A path that is good for reading may be bad for writing. The call that proves the board finds out.
