@@ -103,6 +103,9 @@ TEST_P(OutboxesOfEveryKind, LeaveNothingWhereTheDriverFails) {
     if (tried_another) {
       EXPECT_EQ(fake().objects().memory, before.memory + 1) << "call " << nth;
       store_.reset();
+      peer_.reset();
+      device_.reset();
+      devices_.reset();
       fake().reset();
       open_devices_of_fake();
       continue;
