@@ -96,9 +96,14 @@ TEST_P(OutboxesOfEveryKind, LeaveNothingWhereTheDriverFails) {
   int failed = 0;
   for (int nth = 0; nth < 100; ++nth) {
     fake().fail(nth, 2);
-    const auto lent = store().lend(GetParam().by);
-    const bool tried_another = lent.ok() && lent.value().address.by != GetParam().by;
-    if (lent.ok() && !tried_another) break;
+    bool is_lent = false;
+    bool tried_another = false;
+    {
+      const auto lent = store().lend(GetParam().by);
+      is_lent = lent.ok();
+      tried_another = is_lent && lent.value().address.by != GetParam().by;
+    }
+    if (is_lent && !tried_another) break;
     ++failed;
     if (tried_another) {
       EXPECT_EQ(fake().objects().memory, before.memory + 1) << "call " << nth;
