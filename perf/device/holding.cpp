@@ -65,11 +65,11 @@ class User {
     other_pinned_ = TRY(device_->allocate_pinned(kWorkBytes));
     if (device_->maps_descriptors()) described_ = TRY(device_->allocate_described(kDescribedBlockBytes));
     gate_ = TRY(Gate::create(*device_, what.way == HoldWay::kHost ? GateWay::kHost : GateWay::kWord));
-    spinner_ = TRY(Spinner::create(*device_));
+    if (what.way == HoldWay::kSpin) spinner_ = TRY(Spinner::create(*device_));
     for (int i = 0; i < what.streams; ++i) streams_.push_back(TRY(device_->make_stream(false)));
     for (StreamHandle* const stream : streams_) {
       TRY(work(stream));
-      TRY(spinner_->warm_up(stream));
+      if (spinner_ != nullptr) TRY(spinner_->warm_up(stream));
       TRY(device_->synchronize(stream));
     }
     return {};
