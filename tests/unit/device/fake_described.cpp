@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <set>
 #include <string>
 
 #include "unit/device/fake_state.h"
@@ -27,9 +28,21 @@ Physical& physical(CUmemGenericAllocationHandle handle) {
   return *reinterpret_cast<Physical*>(handle);
 }
 
+// Those that were not released.
+std::set<Physical*>& handles() {
+  static auto& all = *new std::set<Physical*>;
+  return all;
+}
+
 CUmemGenericAllocationHandle new_handle(const Physical& made) {
   ++state().objects.handles;
-  return reinterpret_cast<CUmemGenericAllocationHandle>(new Physical(made));
+  return reinterpret_cast<CUmemGenericAllocationHandle>(*handles().insert(new Physical(made)).first);
+}
+
+void drop(Physical* handle) {
+  ::close(handle->fd);
+  handles().erase(handle);
+  delete handle;
 }
 
 // The device that a memfd of cuMemCreate belongs to; -1: it is none.
@@ -68,8 +81,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   const std::lock_guard<std::recursive_mutex> lock(state().mutex);
-  ::close(physical(handle).fd);
-  delete &physical(handle);
+  drop(&physical(handle));
   --state().objects.handles;
   return enter(__func__, false);
 }
@@ -172,6 +184,10 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
 }
 
 }  // namespace
+
+void forget_handles() {
+  while (!handles().empty()) drop(*handles().begin());
+}
 
 const Entry* entry_of_described(const std::string& name) {
 #define FAKE_ENTRY(function, version) \

@@ -402,6 +402,7 @@ class Steering : public FakeDriver {
     }
     s.blocks.clear();
     s.reserved.clear();
+    forget_handles();
   }
 };
 

@@ -77,6 +77,8 @@ struct Block {
 void* map_new(size_t bytes, int& fd);
 void* map_of(int process, int fd, size_t bytes);
 void unmap(void* memory, size_t bytes, int fd);
+// Of memory by descriptors, that were not released (fake_described.cpp).
+void forget_handles();
 
 // As the environment has it.
 bool has_descriptors();
