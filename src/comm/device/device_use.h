@@ -3,7 +3,7 @@
 // A driver may let a thread that frees, closes or unpins memory wait for all work of the device, and so for a stream
 // that is held until a collective of another communicator ends; and while it waits, the driver may let no other thread
 // submit the work which that collective needs. So nothing goes back to the driver while any communicator uses the
-// device: what one needs no more is kept for others. The last one gives all of it back.
+// device: memory that one has done with is kept for others. The last one gives all of it back.
 //
 // Each communicator has a pointer to it; the device outlives it. Any thread.
 #pragma once
@@ -28,8 +28,6 @@ class DeviceUse {
   DeviceUse& operator=(const DeviceUse&) = delete;
   ~DeviceUse();  // slow
 
-  Device& device() { return device_; }
-
   struct Block {
     std::byte* memory = nullptr;
     uint64_t bytes = 0;
@@ -41,9 +39,9 @@ class DeviceUse {
   // Takes no memory.
   void keep(SharedPlace place, Blocks&& blocks);
 
-  // As OpenedMemory::open(). What is opened by a ticket is opened once, however many communicators use it. What is
-  // opened by a descriptor is closed with the last pointer to it: as long as it is open, its owner cannot free it, and
-  // CUDA does not say that unmapping waits for work (perf/device/stream_hold looks whether it does).
+  // As OpenedMemory::open(). Memory by a ticket is opened once, however many communicators use it. Memory by a
+  // descriptor is closed with the last pointer to it: while it is open, its owner cannot free it, and CUDA does not say
+  // that unmapping waits for work (perf/device/stream_hold looks whether it does).
   Result<std::shared_ptr<const OpenedMemory>> open(SharedPlace place, const MemoryAddress& address,
                                                    const UniqueFd& descriptor);
 

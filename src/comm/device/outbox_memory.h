@@ -14,11 +14,11 @@
 
 namespace trestle {
 
-// OutboxStore: the outboxes of a device in one place. They stay to the end of the process, and are lent to one
-// communicator after the other. Rooms that a failed communicator has not given back stay lent, because a peer may still
-// read there. Memory of a device by a descriptor exists as long as a peer has it open, so an outbox there that has such
-// rooms is freed. Elsewhere CUDA leaves open what happens to a reader of freed memory: an outbox with few such rooms is
-// lent again, and one with many is left alone.
+// OutboxStore: the outboxes of a device in one place. They are kept, and lent to one communicator after the other.
+// Rooms that a failed communicator has not given back stay lent, because a peer may still read there. Memory of a
+// device by a descriptor exists as long as a peer has it open, so an outbox there that has such rooms is freed.
+// Elsewhere CUDA leaves open what happens to a reader of freed memory: an outbox with few such rooms is lent again, and
+// one with many is left alone.
 //
 // Owned by its opened device, which is never destroyed. Any thread.
 class OutboxStore {
@@ -35,9 +35,8 @@ class OutboxStore {
   };
 
   OutboxStore(Device& device, SharedPlace place) : device_(device), place_(place) {}
-  // An outbox that nobody has, and of which most is free. by: as for
-  // allocate_shared(); kTicket for host memory. Slow. Errors: the driver's;
-  // without memory, or where memory cannot be shared.
+  // An outbox that nobody has, and of which most is free. by: as for allocate_shared(); kTicket for host memory. Slow.
+  // Errors: the driver's; without memory, or where memory cannot be shared.
   Result<Lent> lend(SharedBy by);
 
  private:

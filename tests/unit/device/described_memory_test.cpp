@@ -83,45 +83,37 @@ TEST_F(DescribedMemoryOfFake, IsRefusedWhereTheDeviceHasNone) {
   EXPECT_FALSE(other->map_described(0, kBytes).ok());
 }
 
-// Whichever call fails, it says so and leaves nothing behind, but for a handle that the driver could not be asked to
-// take back.
+// Whichever call of the driver fails, make() says so and leaves nothing behind, but for a handle that the driver could
+// not be asked to take back. Returns how many calls there are; the last attempt succeeds, and unmaps what it made.
+template <class Make, class Unmap>
+int fail_each_call(FakeDriver& fake, Make&& make, Unmap&& unmap) {
+  for (int nth = 0;; ++nth) {
+    const FakeObjects before = fake.objects();
+    fake.fail(nth, kOutOfMemory);
+    const auto made = make();
+    fake.fail(-1, 0);
+    if (made.ok()) {
+      EXPECT_TRUE(unmap(made.value()).ok());
+      return nth;
+    }
+    FakeObjects left = fake.objects();
+    EXPECT_LE(left.handles, before.handles + 1) << "call " << nth;
+    left.handles = before.handles;
+    EXPECT_EQ(left, before) << "call " << nth;
+  }
+}
+
 TEST_F(DescribedMemoryOfFake, LeavesNothingBehindWhereTheDriverFails) {
   leaks_ = true;
-  int failed = 0;
-  for (bool fails = true; fails; ++failed) {
-    const FakeObjects before = fake().objects();
-    fake().fail(failed, kOutOfMemory);
-    const auto made = device_->allocate_described(kBytes);
-    fake().fail(-1, 0);
-    fails = !made.ok();
-    FakeObjects left = fake().objects();
-    EXPECT_LE(left.handles, before.handles + 1) << "call " << failed;
-    left.handles = before.handles;
-    if (fails) {
-      EXPECT_EQ(left, before) << "call " << failed;
-    } else {
-      EXPECT_TRUE(device_->unmap_described(made.value().memory, kBytes).ok());
-    }
-  }
-  EXPECT_GT(failed, 6);
+  const int to_allocate = fail_each_call(
+      fake(), [&] { return device_->allocate_described(kBytes); },
+      [&](const DescribedMemory& made) { return device_->unmap_described(made.memory, kBytes); });
+  EXPECT_GT(to_allocate, 5);
   const DescribedMemory own = device_->allocate_described(kBytes).value();
-  failed = 0;
-  for (bool fails = true; fails; ++failed) {
-    const FakeObjects before = fake().objects();
-    fake().fail(failed, kOutOfMemory);
-    const auto mapped = peer_->map_described(own.descriptor.get(), kBytes);
-    fake().fail(-1, 0);
-    fails = !mapped.ok();
-    FakeObjects left = fake().objects();
-    EXPECT_LE(left.handles, before.handles + 1) << "call " << failed;
-    left.handles = before.handles;
-    if (fails) {
-      EXPECT_EQ(left, before) << "call " << failed;
-    } else {
-      EXPECT_TRUE(peer_->unmap_described(mapped.value(), kBytes).ok());
-    }
-  }
-  EXPECT_GT(failed, 4);
+  const int to_map = fail_each_call(
+      fake(), [&] { return peer_->map_described(own.descriptor.get(), kBytes); },
+      [&](std::byte* mapped) { return peer_->unmap_described(mapped, kBytes); });
+  EXPECT_GT(to_map, 3);
   EXPECT_TRUE(device_->unmap_described(own.memory, kBytes).ok());
 }
 
