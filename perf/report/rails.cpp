@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::array kStates = {"connecting", "up", "ending", "down"};  // by trestleRailState_t
 
-template <class... Args>
-std::string text(const char* format, Args... args) {
-  std::array<char, 320> line;
-  const int length = std::snprintf(line.data(), line.size(), format, args...);
-  return std::string(line.data(), std::min<size_t>(static_cast<size_t>(std::max(length, 0)), line.size() - 1));
-}
-
 }  // namespace
 
 RailRow rail_row(int rank, const trestleRailStats_t& stats) {

@@ -14,13 +14,6 @@ constexpr int kTimeWidth = 7;
 constexpr int kBandwidthWidth = 6;
 constexpr int kWrongWidth = 6;
 
-template <class... Args>
-std::string text(const char* format, Args... args) {
-  char line[256];
-  const int length = std::snprintf(line, sizeof line, format, args...);
-  return std::string(line, length < 0 ? 0 : std::min<size_t>(static_cast<size_t>(length), sizeof line - 1));
-}
-
 }  // namespace
 
 std::string format_number(double value, int width) {

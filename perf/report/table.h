@@ -5,8 +5,11 @@
 
 #include <trestle/trestle.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +19,14 @@
 namespace trestle::perf {
 
 struct Options;
+
+// As printf would print it, at most 319 characters.
+template <class... Args>
+std::string text(const char* format, Args... args) {
+  std::array<char, 320> line;
+  const int length = std::snprintf(line.data(), line.size(), format, args...);
+  return std::string(line.data(), std::min<size_t>(static_cast<size_t>(std::max(length, 0)), line.size() - 1));
+}
 
 // Right-aligned in `width`: with two decimals if that fits, else one, else none, else in exponent form.
 std::string format_number(double value, int width);

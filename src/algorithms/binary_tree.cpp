@@ -24,6 +24,7 @@
 
 namespace trestle {
 
+namespace binary_tree {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -78,7 +79,9 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace binary_tree
 
-const Algorithm kBinaryTree{"tree", "one binary tree, pipelined", serves, build, cost};
+const Algorithm kBinaryTree{"tree", "one binary tree, pipelined", binary_tree::serves, binary_tree::build,
+                            binary_tree::cost};
 
 }  // namespace trestle

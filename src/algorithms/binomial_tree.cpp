@@ -25,6 +25,7 @@
 
 namespace trestle {
 
+namespace binomial_tree {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -132,8 +133,9 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace binomial_tree
 
-const Algorithm kBinomialTree{"binomial", "gather and scatter by halves; few messages, blocks travel together", serves,
-                              build, cost};
+const Algorithm kBinomialTree{"binomial", "gather and scatter by halves; few messages, blocks travel together",
+                              binomial_tree::serves, binomial_tree::build, binomial_tree::cost};
 
 }  // namespace trestle

@@ -28,6 +28,7 @@
 
 namespace trestle {
 
+namespace bruck {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -216,9 +217,11 @@ BlockLoad load(PhaseKind, const BlockLengths& lengths) {
 }
 
 }  // namespace
+}  // namespace bruck
 
-const Algorithm kBruck{
-    "bruck", "all-gather and all-to-all in log2(n) rounds; few messages, for small data", serves, build, cost, nullptr,
-    load};
+const Algorithm kBruck{"bruck",       "all-gather and all-to-all in log2(n) rounds; few messages, for small data",
+                       bruck::serves, bruck::build,
+                       bruck::cost,   nullptr,
+                       bruck::load};
 
 }  // namespace trestle

@@ -30,6 +30,7 @@
 
 namespace trestle {
 
+namespace direct {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -233,10 +234,11 @@ uint32_t all_at_once(PhaseKind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace direct
 
-const Algorithm kDirect{"direct", "every rank with every other at once; one step, many messages",
-                        serves,   build,
-                        cost,     in_rank_order,
-                        load,     all_at_once};
+const Algorithm kDirect{"direct",       "every rank with every other at once; one step, many messages",
+                        direct::serves, direct::build,
+                        direct::cost,   direct::in_rank_order,
+                        direct::load,   direct::all_at_once};
 
 }  // namespace trestle

@@ -19,6 +19,7 @@
 
 namespace trestle {
 
+namespace dissemination {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -54,8 +55,9 @@ AlgorithmCost cost(PhaseKind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace dissemination
 
-const Algorithm kDissemination{"dissemination", "barrier in log2(n) rounds; one message each way in each", serves,
-                               build, cost};
+const Algorithm kDissemination{"dissemination", "barrier in log2(n) rounds; one message each way in each",
+                               dissemination::serves, dissemination::build, dissemination::cost};
 
 }  // namespace trestle

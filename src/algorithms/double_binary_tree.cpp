@@ -30,6 +30,7 @@
 
 namespace trestle {
 
+namespace double_binary_tree {
 namespace {
 
 constexpr uint32_t kTrees = 2;
@@ -159,8 +160,9 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace double_binary_tree
 
-const Algorithm kDoubleBinaryTree{"dbtree", "two binary trees on half of the data each, pipelined", serves, build,
-                                  cost};
+const Algorithm kDoubleBinaryTree{"dbtree", "two binary trees on half of the data each, pipelined",
+                                  double_binary_tree::serves, double_binary_tree::build, double_binary_tree::cost};
 
 }  // namespace trestle

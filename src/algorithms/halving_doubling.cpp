@@ -31,6 +31,7 @@
 
 namespace trestle {
 
+namespace halving_doubling {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -214,8 +215,14 @@ BlockLoad load(PhaseKind kind, const BlockLengths& lengths) {
 }
 
 }  // namespace
+}  // namespace halving_doubling
 
-const Algorithm kHalvingDoubling{
-    "hd", "recursive halving and doubling; least data in logarithmic steps", serves, build, cost, nullptr, load};
+const Algorithm kHalvingDoubling{"hd",
+                                 "recursive halving and doubling; least data in logarithmic steps",
+                                 halving_doubling::serves,
+                                 halving_doubling::build,
+                                 halving_doubling::cost,
+                                 nullptr,
+                                 halving_doubling::load};
 
 }  // namespace trestle

@@ -24,6 +24,7 @@
 
 namespace trestle {
 
+namespace line {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -143,10 +144,12 @@ BlockLoad load(PhaseKind, const BlockLengths& lengths) {
 }
 
 }  // namespace
+}  // namespace line
 
-const Algorithm kLine{"line", "neighbours in rank order, sums from both ends; for operators that are not commutative",
-                      serves, build,
-                      cost,   in_rank_order,
-                      load};
+const Algorithm kLine{
+    "line",       "neighbours in rank order, sums from both ends; for operators that are not commutative",
+    line::serves, line::build,
+    line::cost,   line::in_rank_order,
+    line::load};
 
 }  // namespace trestle

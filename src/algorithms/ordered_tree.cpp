@@ -25,6 +25,7 @@
 
 namespace trestle {
 
+namespace ordered_tree {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -105,9 +106,13 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace ordered_tree
 
-const Algorithm kOrderedTree{"otree", "binary tree in rank order, pipelined; for operators that are not commutative",
-                             serves,  build,
-                             cost,    in_rank_order};
+const Algorithm kOrderedTree{"otree",
+                             "binary tree in rank order, pipelined; for operators that are not commutative",
+                             ordered_tree::serves,
+                             ordered_tree::build,
+                             ordered_tree::cost,
+                             ordered_tree::in_rank_order};
 
 }  // namespace trestle

@@ -32,6 +32,7 @@
 
 namespace trestle {
 
+namespace pairwise {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -159,8 +160,9 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace pairwise
 
 const Algorithm kPairwise{"pairwise", "all-to-all in n-1 steps, one sender and one receiver at a time; for large data",
-                          serves, build, cost};
+                          pairwise::serves, pairwise::build, pairwise::cost};
 
 }  // namespace trestle

@@ -28,6 +28,7 @@
 
 namespace trestle {
 
+namespace rabenseifner {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -224,9 +225,10 @@ AlgorithmCost cost(PhaseKind kind, int32_t group_size) {
 }
 
 }  // namespace
+}  // namespace rabenseifner
 
-const Algorithm kRabenseifner{"rabenseifner", "halving among neighbours, then back; least data, in rank order",
-                              serves,         build,
-                              cost,           in_rank_order};
+const Algorithm kRabenseifner{"rabenseifner",       "halving among neighbours, then back; least data, in rank order",
+                              rabenseifner::serves, rabenseifner::build,
+                              rabenseifner::cost,   rabenseifner::in_rank_order};
 
 }  // namespace trestle

@@ -27,6 +27,7 @@
 
 namespace trestle {
 
+namespace recursive_doubling {
 namespace {
 
 bool serves(PhaseKind kind, int32_t group_size) {
@@ -151,8 +152,14 @@ BlockLoad load(PhaseKind, const BlockLengths& lengths) {
 }
 
 }  // namespace
+}  // namespace recursive_doubling
 
-const Algorithm kRecursiveDoubling{
-    "rd", "recursive doubling; fewest steps, all data in each", serves, build, cost, in_rank_order, load};
+const Algorithm kRecursiveDoubling{"rd",
+                                   "recursive doubling; fewest steps, all data in each",
+                                   recursive_doubling::serves,
+                                   recursive_doubling::build,
+                                   recursive_doubling::cost,
+                                   recursive_doubling::in_rank_order,
+                                   recursive_doubling::load};
 
 }  // namespace trestle

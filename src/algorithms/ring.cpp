@@ -31,6 +31,7 @@
 
 namespace trestle {
 
+namespace ring {
 namespace {
 
 bool chain_serves(PhaseKind kind, int32_t group_size) {
@@ -153,11 +154,14 @@ BlockLoad load(PhaseKind kind, const BlockLengths& lengths) {
 }
 
 }  // namespace
+}  // namespace ring
 
-const Algorithm kRing{
-    "ring", "neighbours in a ring; least data, steps grow with the group", serves, build, cost, nullptr, load};
+const Algorithm kRing{"ring",       "neighbours in a ring; least data, steps grow with the group",
+                      ring::serves, ring::build,
+                      ring::cost,   nullptr,
+                      ring::load};
 
-const Algorithm kChain{"chain", "pipelined chain from or to the root; the same plans as ring's", chain_serves, build,
-                       cost};
+const Algorithm kChain{"chain", "pipelined chain from or to the root; the same plans as ring's", ring::chain_serves,
+                       ring::build, ring::cost};
 
 }  // namespace trestle

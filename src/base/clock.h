@@ -9,6 +9,9 @@
 
 namespace trestle {
 
+inline constexpr int64_t kMs = 1'000'000;  // in nanoseconds
+inline constexpr int64_t kSecond = 1'000'000'000;
+
 class Clock {
  public:
   virtual ~Clock() = default;

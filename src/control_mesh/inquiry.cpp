@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/rank_names.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/letter_kind.h"
@@ -13,9 +14,8 @@ namespace trestle {
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kLeastAnswerNs = 200 * kMs;
-constexpr int64_t kMostAnswerNs = 2000 * kMs;
+constexpr int64_t kMostAnswerNs = 2 * kSecond;
 constexpr size_t kNamedLinks = 3;  // of a long chain: the first links are named, then the last
 
 void put(ByteWriter& out, const OperationKey& key) {

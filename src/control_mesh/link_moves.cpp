@@ -15,15 +15,14 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kConnectNs = 500 * kMs;
-constexpr int64_t kAnswerNs = 1'000 * kMs;
+constexpr int64_t kAnswerNs = kSecond;
 // A stopped process leaves handshakes without an answer. Each attempt stays in its queue, so they become rare.
-constexpr int64_t kFirstPatienceNs = 2'000 * kMs;
-constexpr int64_t kMostPatienceNs = 30'000 * kMs;
+constexpr int64_t kFirstPatienceNs = 2 * kSecond;
+constexpr int64_t kMostPatienceNs = 30 * kSecond;
 constexpr int64_t kFirstPauseNs = 20 * kMs;
-constexpr int64_t kMostPauseNs = 1'000 * kMs;
-constexpr int64_t kLateNs = 1'000 * kMs;
+constexpr int64_t kMostPauseNs = kSecond;
+constexpr int64_t kLateNs = kSecond;
 
 }  // namespace
 

@@ -9,8 +9,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kElementBytes = 4;
-
 constexpr NamedComputeTime kComputeTimes[] = {
     {"resnet50@dear", "resnet50", {0.0732, 0.1464}, "derived from S_max 61.6 in DeAR's table II"},
     {"resnet50@2080ti", "resnet50", {0.0843, 0.1686}, "public throughput: 253.1 samples/s with batch 64"},
@@ -90,7 +88,7 @@ GradientWorkload workload_of(const Network& network, const ComputeTime& time) {
   for (const NetworkTensor& tensor : network.tensors) {
     const double share = static_cast<double>(tensor.work) / work;
     workload.tensors.push_back(
-        {tensor.name, tensor.elements * kElementBytes, time.forward_s * share, time.backward_s * share});
+        {tensor.name, tensor.elements * sizeof(float), time.forward_s * share, time.backward_s * share});
   }
   return workload;
 }

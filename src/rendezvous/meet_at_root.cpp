@@ -20,7 +20,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 // The limit of one attempt at one address; the next one follows soon.
 constexpr int64_t kAttemptNs = 2'000 * kMs;
 // The root decides at the deadline which ranks are missing. Its answer must still arrive after that.

@@ -7,7 +7,7 @@ namespace trestle {
 namespace {
 
 constexpr size_t kMaxName = 512;
-constexpr size_t kMaxSentence = 16 * 1024;
+constexpr size_t kMaxToldSentence = 16 * 1024;
 
 Error unreadable(const char* who) {
   return Error{Code::kRemoteError, std::string(who) + " sent a message that cannot be read"};
@@ -15,7 +15,7 @@ Error unreadable(const char* who) {
 
 // Cut to the length that a reader accepts: a longer sentence would make the whole message unreadable.
 std::string sentence(const Error& error) {
-  return error.message.substr(0, kMaxSentence);
+  return error.message.substr(0, kMaxToldSentence);
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   ByteReader in(bytes);
   JoinAnswer answer;
   const auto code = in.integer<int32_t>();
-  answer.error.message = in.text(kMaxSentence);
+  answer.error.message = in.text(kMaxToldSentence);
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left)
     answer.addresses.emplace_back(in.text(kMostMeetingText));
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
@@ -80,7 +80,7 @@ Result<JoinReport> decode_join_report(std::string_view bytes) {
   ByteReader in(bytes);
   JoinReport report;
   const auto code = in.integer<int32_t>();
-  report.error.message = in.text(kMaxSentence);
+  report.error.message = in.text(kMaxToldSentence);
   if (!in.at_end() || code < 0 || code > static_cast<int>(kLastCode)) return unreadable("a rank");
   report.error.code = static_cast<Code>(code);
   return report;

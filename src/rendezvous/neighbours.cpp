@@ -14,7 +14,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kRetryNs = 50 * kMs;
 // A neighbour that listens on several rails is tried over the next one if it does not answer for this long. The time
 // doubles each time that all were tried. So the system gets the time to find out that a host is gone.

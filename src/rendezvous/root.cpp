@@ -22,7 +22,6 @@ namespace {
 // these ports; the other ranks try all.
 constexpr uint16_t kMasterPorts = 8;
 constexpr uint16_t kDefaultMasterPort = 29500;  // torchrun's
-constexpr int64_t kSecond = 1'000'000'000;
 
 std::vector<std::byte> job_secret(const std::string& text) {
   if (text.empty()) return {};

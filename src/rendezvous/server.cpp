@@ -13,7 +13,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 // A failed rendezvous stays to answer late ranks; a successful one waits for reports after the ranks' deadline. Both do
 // so for the time that the ranks were ready to wait for each other, within these limits.
 constexpr int64_t kLeastStayNs = 1'000 * kMs;

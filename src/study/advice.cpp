@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sched/policy/policies.h"
 #include "study/paper.h"
 
 namespace trestle {
 namespace {
-
-using Wide = unsigned __int128;
 
 // Half of the fraction of its data that an all-reduce sends on a dimension.
 struct SentPart {

@@ -144,7 +144,7 @@ Result<WorkloadTraining> study_workload(const TrainingRequest& request, const st
   return training;
 }
 
-Error refused(const std::string& why) {
+Error no_training(const std::string& why) {
   return Error{Code::kInvalidArgument, why};
 }
 
@@ -154,15 +154,15 @@ bool positive(double value) {
 
 Status check(const TrainingRequest& request) {
   const Accelerator& accelerator = request.accelerator;
-  if (!positive(accelerator.peak_tflops)) return refused("an accelerator's speed must be above 0");
-  if (!positive(accelerator.memory_gbytes)) return refused("an accelerator's memory bandwidth must be above 0");
+  if (!positive(accelerator.peak_tflops)) return no_training("an accelerator's speed must be above 0");
+  if (!positive(accelerator.memory_gbytes)) return no_training("an accelerator's memory bandwidth must be above 0");
   if (!positive(accelerator.attained) || accelerator.attained > 1) {
-    return refused("the attained fraction of the speed must be above 0 and at most 1");
+    return no_training("the attained fraction of the speed must be above 0 and at most 1");
   }
-  if (request.samples > 0 && request.workload.empty()) return refused("a batch size needs one workload: name it");
+  if (request.samples > 0 && request.workload.empty()) return no_training("a batch size needs one workload: name it");
   for (const NamedTopology& system : request.systems) {
     for (const Dimension& dimension : system.topology.dimensions) {
-      if (dimension.bandwidth_mbps == 0) return refused(system.name + ": every dimension needs a bandwidth");
+      if (dimension.bandwidth_mbps == 0) return no_training(system.name + ": every dimension needs a bandwidth");
     }
   }
   return {};
@@ -175,7 +175,7 @@ Result<std::vector<const Workload*>> chosen(const std::string& name) {
     if (name.empty() || name == workload.name) found.push_back(&workload);
     names.append(names.empty() ? "" : ", ").append(workload.name);
   }
-  if (found.empty()) return refused("no workload \"" + name + "\"; there are " + names);
+  if (found.empty()) return no_training("no workload \"" + name + "\"; there are " + names);
   return found;
 }
 

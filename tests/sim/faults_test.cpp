@@ -1,13 +1,13 @@
 // Faults in a simulation: the seed repeats them, they affect all ranks, and all ranks report them.
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "sched/select/select.h"
 #include "sim/cluster.h"
 
 namespace trestle {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 Topology grid() {

@@ -1,5 +1,6 @@
 // Simulated rails: they divide data as well as is possible, nothing is lost whatever happens to them as long as one is
 // left, and the seed repeats everything.
+#include "base/clock.h"
 #include "sim/rails/rail_links.h"
 
 #include <algorithm>
@@ -13,7 +14,6 @@ namespace trestle {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kMs = 1'000'000;
 
 struct RailsCase {
   std::vector<SimRail> rails;

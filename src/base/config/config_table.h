@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/config/config.h"
 
 namespace trestle {
@@ -62,7 +63,6 @@ inline constexpr auto kAgreed = Scope::kAgreed;
 inline constexpr auto kLocal = Scope::kLocal;
 inline constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kHour = 3'600'000'000'000;
-inline constexpr int64_t kMs = 1'000'000;
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 
 inline constexpr Variable kVariables[] = {

@@ -12,7 +12,7 @@ namespace trestle {
 
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kLongestLine = 1 << 20;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Result<std::string> first_line(const std::string& path) {
   std::string text;
   std::array<char, 4096> piece{};
   ssize_t length = 0;
-  while ((length = read(file.get(), piece.data(), piece.size())) > 0 && text.size() < kMostBytes)
+  while ((length = ::read(file.get(), piece.data(), piece.size())) > 0 && text.size() < kLongestLine)
     text.append(piece.data(), static_cast<size_t>(length));
   if (length != 0) return unreadable;
   return text.substr(0, text.find('\n'));

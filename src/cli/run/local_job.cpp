@@ -15,7 +15,7 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kKillNs = 1'000'000'000;  // how long processes may take to end after SIGKILL
 constexpr int kNotFound = 127;              // as in a shell
 constexpr int kNotExecutable = 126;
@@ -124,7 +124,7 @@ void LocalJob::show(const Rank& rank) {
 // Kills the ranks that were started before another one failed to start.
 void LocalJob::kill_started() {
   ranks_.tell(SIGKILL);
-  while (ranks_.any_running()) turn_without_signals(kNever);
+  while (ranks_.any_running()) turn_without_signals(kNoEnd);
   end_leftovers();
   drain();
   flush();
@@ -159,7 +159,7 @@ void LocalJob::wait(int64_t until_ns) {
     }
   }
   int timeout_ms = -1;
-  if (until_ns != kNever) {
+  if (until_ns != kNoEnd) {
     const int64_t left_ms = (until_ns - monotonic_clock().now_ns()) / 1'000'000 + 1;
     timeout_ms = static_cast<int>(std::clamp<int64_t>(left_ms, 0, 1'000'000));
   }

@@ -20,7 +20,6 @@ namespace trestle {
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int kAllGoodbyesMs = 2 * kGoodbyeMs;
 
 class Leavers {

@@ -14,7 +14,7 @@ namespace {
 // What a rank says before its arguments.
 enum Said : size_t { kCode, kFunction, kFirstArgument };
 // All calls say as much, so that ranks that make different calls find that out.
-constexpr size_t kWords = 20;
+constexpr size_t kArgumentWords = 20;
 
 std::string text_of(SaidArgument::Kind kind, uint64_t word) {
   if (kind == SaidArgument::Kind::kInteger) return std::to_string(word);
@@ -56,8 +56,8 @@ Status compare(const RankCalls& calls, const char* function, const std::vector<S
                const Status& own) {
   std::vector<uint64_t> mine = {code_of(own), Hasher().string(function).digest()};
   for (const SaidArgument& argument : arguments) mine.push_back(argument.word);
-  CHECK(mine.size() <= kWords, "a call has more arguments than room to say them");
-  mine.resize(kWords);
+  CHECK(mine.size() <= kArgumentWords, "a call has more arguments than room to say them");
+  mine.resize(kArgumentWords);
   const std::vector<uint64_t> all = TRY(said_by_all(calls, mine));
   // From here on the other ranks may go on. So nothing is allocated but the sentence of a refusal, which all ranks
   // make.

@@ -16,21 +16,21 @@
 namespace trestle {
 namespace {
 
-constexpr const char* kStep = "AllReduceTopK";
+constexpr const char* kCall = "AllReduceTopK";
 
 // Indices from another rank must not lead outside of the gradient.
 Status check_indices(const uint32_t* indices, size_t elements, size_t count) {
   const uint32_t* const end = indices + elements;
   const auto wrong = std::find_if(indices, end, [=](uint32_t index) { return index >= count; });
   if (wrong == end) return {};
-  return Error{Code::kInternalError, std::string(kStep) + ": element " + std::to_string(*wrong) + " of a gradient of " +
+  return Error{Code::kInternalError, std::string(kCall) + ": element " + std::to_string(*wrong) + " of a gradient of " +
                                          std::to_string(count) + " came from another rank"};
 }
 
 // The same sentence on all ranks.
 Error no_memory_on(size_t rank) {
   return Error{Code::kSystemError,
-               std::string(kStep) + ": rank " + std::to_string(rank) + " has no memory to select elements"};
+               std::string(kCall) + ": rank " + std::to_string(rank) + " has no memory to select elements"};
 }
 
 double seconds_of(uint64_t ns) {
@@ -95,7 +95,7 @@ void TopKExchange::put_result(std::byte* result, const Part<T>& part, size_t ele
 Status TopKExchange::get_ready() {
   const Stopwatch exchanges(clock(), now_.exchange_ns);
   if (window_.gains.size() >= choice_.steps_to_review()) TRY(review());
-  return reserve(kStep);
+  return reserve(kCall);
 }
 
 // AR-Topk: all send the elements that one rank names.

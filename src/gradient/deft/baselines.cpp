@@ -7,7 +7,7 @@
 namespace trestle {
 namespace {
 
-constexpr int kIterations = 12;  // of which the last two give the time
+constexpr int kBaselineIterations = 12;  // of which the last two give the time
 
 // One link that takes ready parts by priority. It runs behind compute, up to the bucket that compute waits for.
 class PriorityLink {
@@ -76,7 +76,7 @@ double byte_scheduler_iteration_us(std::span<const DeftBucket> buckets, double p
   double now_us = 0;
   double before_us = 0;
   double begin_us = 0;
-  for (int iteration = 0; iteration < kIterations; ++iteration) {
+  for (int iteration = 0; iteration < kBaselineIterations; ++iteration) {
     before_us = begin_us;
     begin_us = now_us;
     for (size_t i = 0; i < buckets.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/types.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
@@ -15,6 +16,10 @@ namespace trestle {
 Status core_status(trestleResult_t result, trestleComm_t comm);
 // The same with a sentence that was asked for earlier. An aborted communicator has none any more.
 Error core_failure(trestleResult_t result, std::string sentence);
+
+inline trestleDataType_t public_type(DataType type) {
+  return static_cast<trestleDataType_t>(type);
+}
 
 template <class T, trestleResult_t (*End)(T)>
 class CoreOwner {

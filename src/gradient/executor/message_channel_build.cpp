@@ -5,14 +5,6 @@
 #include "gradient/executor/message_channel.h"
 
 namespace trestle {
-namespace {
-
-trestleDataType_t type_of(DataType type) {
-  return static_cast<trestleDataType_t>(type);
-}
-
-}  // namespace
-
 Status MessageChannel::build() {
   TRY(checked(trestleCommCount(use_.comm, &ranks_)));
   TRY(checked(trestleCommUserRank(use_.comm, &rank_)));
@@ -96,7 +88,7 @@ Status MessageChannel::build_whole(const StepMessage& planned, Message& message)
   for (FusedLayout& layout : whole_layouts(use_.tensors, planned.pieces)) {
     const size_t index = add_buffer(std::move(layout), true);
     const Buffer& buffer = buffers_[index];
-    const trestleDataType_t type = type_of(buffer.layout.type);
+    const trestleDataType_t type = public_type(buffer.layout.type);
     CoreRequest request;
     TRY(checked(trestleAllReduceInit(buffer.data, buffer.data, buffer.layout.count, type,
                                      static_cast<trestleRedOp_t>(use_.settings.op), use_.comm, stream_.get(),
@@ -123,9 +115,9 @@ Status MessageChannel::build_shared(size_t index) {
     const size_t at = add_buffer(std::move(layout), true);
     const Buffer& buffer = buffers_[at];
     CoreRequest request;
-    TRY(checked(trestleAllReduceStartInit(buffer.data, buffer.data, buffer.layout.count, type_of(buffer.layout.type),
-                                          static_cast<trestleRedOp_t>(use_.settings.op), use_.comm, stream_.get(),
-                                          request.out())));
+    TRY(checked(trestleAllReduceStartInit(
+        buffer.data, buffer.data, buffer.layout.count, public_type(buffer.layout.type),
+        static_cast<trestleRedOp_t>(use_.settings.op), use_.comm, stream_.get(), request.out())));
     requests_.push_back(std::move(request));
     const uint64_t bytes = buffer.layout.count * size_of(buffer.layout.type);
     message.transfers.push_back({at, kNone, requests_.size() - 1, false, bytes});
@@ -136,9 +128,9 @@ Status MessageChannel::build_shared(size_t index) {
 
 Status MessageChannel::add_shards(const FusedLayout& layout, std::byte* data, Message& message) {
   int count = 0;
-  TRY(checked(trestleShardRanges(use_.comm, rank_, layout.count, type_of(layout.type), nullptr, &count)));
+  TRY(checked(trestleShardRanges(use_.comm, rank_, layout.count, public_type(layout.type), nullptr, &count)));
   std::vector<trestleRange_t> ranges(static_cast<size_t>(count));
-  TRY(checked(trestleShardRanges(use_.comm, rank_, layout.count, type_of(layout.type), ranges.data(), &count)));
+  TRY(checked(trestleShardRanges(use_.comm, rank_, layout.count, public_type(layout.type), ranges.data(), &count)));
   for (const trestleRange_t& range : ranges) {
     for (const FusedSpan& span : clipped(layout.spans, range.offset, range.offset + range.count)) {
       message.shards.push_back({span, layout.type, data + span.in_buffer * size_of(layout.type)});
@@ -175,7 +167,7 @@ Status MessageChannel::build_sharded(const StepMessage& planned, Message& messag
     }
     const size_t at = add_buffer(std::move(layout.whole), false);
     const Buffer& buffer = buffers_[at];
-    const trestleDataType_t type = type_of(buffer.layout.type);
+    const trestleDataType_t type = public_type(buffer.layout.type);
     CoreRequest request;
     TRY(checked(scatter ? trestleReduceScatterInit(buffer.data, shard, layout.block, type,
                                                    static_cast<trestleRedOp_t>(use_.settings.op), use_.comm,

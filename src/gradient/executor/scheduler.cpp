@@ -9,9 +9,6 @@
 namespace trestle {
 namespace {
 
-Error usage(std::string sentence) {
-  return {Code::kInvalidUsage, std::move(sentence)};
-}
 Error argument(std::string sentence) {
   return {Code::kInvalidArgument, std::move(sentence)};
 }

@@ -8,13 +8,6 @@
 #include "gradient/policy/topk.h"
 
 namespace trestle {
-namespace {
-
-Error usage(std::string sentence) {
-  return {Code::kInvalidUsage, std::move(sentence)};
-}
-
-}  // namespace
 
 // There is no executor yet, so this thread may use the communicators.
 Status GradientScheduler::refuse_on_all(const char* function, const std::string& text, const Status& own) {

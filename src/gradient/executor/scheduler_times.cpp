@@ -16,10 +16,6 @@
 namespace trestle {
 namespace {
 
-Error usage(std::string sentence) {
-  return {Code::kInvalidUsage, std::move(sentence)};
-}
-
 // How many times as long a message takes on another link as on the first one. This may depend on its size; a bucket of
 // the default size counts, or all bytes if there are fewer. A link that measures as faster than the first one counts as
 // equal to it.

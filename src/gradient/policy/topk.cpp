@@ -9,7 +9,7 @@
 namespace trestle {
 namespace {
 
-constexpr double kElementBytes = 4;
+constexpr double kFloatBytes = 4;
 constexpr SparseCollective kCollectives[] = {SparseCollective::kRing, SparseCollective::kTree,
                                              SparseCollective::kAllGather};
 
@@ -48,7 +48,7 @@ class Passes {
     return ratios;
   }
 
-  double least() const { return kElementBytes / bytes_; }  // one element
+  double least() const { return kFloatBytes / bytes_; }  // one element
 
  private:
   double room(double pass_s, const MessageCost& unit) const {
@@ -70,14 +70,14 @@ class Passes {
   const double forward_s_;
 };
 
-Error bad(const std::string& what) {
+Error no_topk(const std::string& what) {
   return Error{Code::kInvalidArgument, what};
 }
 
 Result<double> ratio_of(const StepPlanRequest& request) {
   if (request.arguments.ratio > 0) return request.arguments.ratio;
   if (const std::optional<double> hidden = hidden_ratio(request.workload, *request.network)) return *hidden;
-  return bad("no ratio's exchange is hidden behind the passes: name one");
+  return no_topk("no ratio's exchange is hidden behind the passes: name one");
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ std::optional<double> hidden_ratio(const GradientWorkload& workload, const Netwo
 
 Result<PlannedStep> plan_topk(const StepPlanRequest& request) {
   if (!request.network)
-    return bad(
+    return no_topk(
         "needs the number of workers and what a message between two of them costs; the cost of an all-reduce "
         "alone does not tell");
   const double ratio = TRY(ratio_of(request));

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNvidia = "0x10de";
+constexpr const char* kNvidiaText = "0x10de";
 constexpr int64_t kMostNode = 65535;
 
 std::string folder_of(const KernelFiles& files, const std::string& pci) {
@@ -28,7 +28,7 @@ std::string text_in(const std::string& path) {
 // A display controller of NVIDIA's: VGA, or 3D as of cards without an outlet. Virtual functions are parts of one.
 bool is_gpu(const std::string& folder) {
   std::error_code failure;
-  if (text_in(folder + "/vendor") != kNvidia || fs::exists(folder + "/physfn", failure)) return false;
+  if (text_in(folder + "/vendor") != kNvidiaText || fs::exists(folder + "/physfn", failure)) return false;
   const std::string kind = text_in(folder + "/class");
   return kind.starts_with("0x0300") || kind.starts_with("0x0302");
 }

@@ -11,7 +11,7 @@ namespace trestle {
 namespace {
 
 // The signature of MPI_Initialized and MPI_Finalized in the ABI of every MPI library.
-using Question = int (*)(int* answer);
+using MpiQuestion = int (*)(int* answer);
 
 int keep_mpi_names(dl_phdr_info* object, size_t, void* names) {
   const std::string_view path = object->dlpi_name;
@@ -20,8 +20,8 @@ int keep_mpi_names(dl_phdr_info* object, size_t, void* names) {
   return 0;
 }
 
-Question find_question(const char* name) {
-  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<Question>(found);
+MpiQuestion find_question(const char* name) {
+  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<MpiQuestion>(found);
   // A library that a Python extension module has loaded is in no global scope.
   std::vector<std::string> libraries;
   dl_iterate_phdr(keep_mpi_names, &libraries);
@@ -30,12 +30,12 @@ Question find_question(const char* name) {
     if (handle == nullptr) continue;
     void* found = dlsym(handle, name);
     dlclose(handle);  // drops only the reference that this function took
-    if (found != nullptr) return reinterpret_cast<Question>(found);
+    if (found != nullptr) return reinterpret_cast<MpiQuestion>(found);
   }
   return nullptr;
 }
 
-bool yes(Question question) {
+bool yes(MpiQuestion question) {
   int answer = 0;
   return question != nullptr && question(&answer) == 0 && answer != 0;
 }
@@ -43,7 +43,7 @@ bool yes(Question question) {
 }  // namespace
 
 MpiState mpi_state() {
-  const Question initialized = find_question("MPI_Initialized");
+  const MpiQuestion initialized = find_question("MPI_Initialized");
   if (initialized == nullptr) return MpiState::kAbsent;
   if (!yes(initialized)) return MpiState::kNotStarted;
   return yes(find_question("MPI_Finalized")) ? MpiState::kEnded : MpiState::kRunning;

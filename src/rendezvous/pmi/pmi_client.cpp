@@ -18,7 +18,7 @@
 namespace trestle {
 namespace {
 
-constexpr const char* kKey = "trestle-meeting-place";
+constexpr const char* kPmiKey = "trestle-meeting-place";
 constexpr size_t kMostLine = 4096;
 constexpr int64_t kGoodbyeNs = 1'000'000'000;
 
@@ -152,7 +152,7 @@ Status PmiConversation::init(const WaitLimit& limit) {
 
 Result<std::string> PmiConversation::exchange(const std::string& text, const WaitLimit& limit) {
   Answer named = TRY(ask("cmd=get_my_kvsname", "my_kvsname", limit));
-  const std::string where = " kvsname=" + named["kvsname"] + " key=" + kKey;
+  const std::string where = " kvsname=" + named["kvsname"] + " key=" + kPmiKey;
   if (!text.empty()) TRY(ask("cmd=put" + where + " value=" + text, "put_result", limit));
   const Result<Answer> met = ask("cmd=barrier_in", "barrier_out", limit);
   if (!met.ok() && met.error().code == Code::kTimeout)
@@ -171,12 +171,12 @@ void PmiConversation::finalize() {
 }
 
 // A session that stays open for MPI_Init. It ends with the process if MPI_Init never comes.
-class OpenSession {
+class OpenPmiSession {
  public:
-  explicit OpenSession(PmiConversation conversation) : conversation_(std::move(conversation)) {}
-  OpenSession(const OpenSession&) = delete;
-  OpenSession& operator=(const OpenSession&) = delete;
-  ~OpenSession() {
+  explicit OpenPmiSession(PmiConversation conversation) : conversation_(std::move(conversation)) {}
+  OpenPmiSession(const OpenPmiSession&) = delete;
+  OpenPmiSession& operator=(const OpenPmiSession&) = delete;
+  ~OpenPmiSession() {
     const bool forked = owner_ != getpid();
     if (!forked && conversation_.is_same_socket() && mpi_state() == MpiState::kNotStarted) conversation_.finalize();
   }
@@ -187,7 +187,7 @@ class OpenSession {
 };
 
 void keep_open(PmiConversation conversation) {
-  static const OpenSession session(std::move(conversation));
+  static const OpenPmiSession session(std::move(conversation));
 }
 
 }  // namespace

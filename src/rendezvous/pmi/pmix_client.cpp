@@ -20,7 +20,7 @@ namespace trestle {
 namespace {
 
 constexpr const char* kLibrary = "libpmix.so.2";  // of PMIx 2 to 5
-constexpr const char* kKey = "trestle-meeting-place";
+constexpr const char* kPmixKey = "trestle-meeting-place";
 
 struct Pmix {
   decltype(&PMIx_Init) init = nullptr;
@@ -66,7 +66,8 @@ Result<std::string> talk(const Pmix& pmix, const pmix_proc_t& own, std::string t
     pmix_value_t value{};
     value.type = PMIX_STRING;
     value.data.string = text.data();
-    if (const auto put = pmix.put(PMIX_GLOBAL, kKey, &value); put != PMIX_SUCCESS) return pmix.failed("PMIx_Put", put);
+    if (const auto put = pmix.put(PMIX_GLOBAL, kPmixKey, &value); put != PMIX_SUCCESS)
+      return pmix.failed("PMIx_Put", put);
     if (const auto committed = pmix.commit(); committed != PMIX_SUCCESS) return pmix.failed("PMIx_Commit", committed);
   }
   pmix_info_t collect{};
@@ -77,7 +78,7 @@ Result<std::string> talk(const Pmix& pmix, const pmix_proc_t& own, std::string t
   if (const auto met = pmix.fence(&all, 1, &collect, 1); met != PMIX_SUCCESS) return pmix.failed("PMIx_Fence", met);
   const pmix_proc_t zero = process_of(own, 0);
   pmix_value_t* value = nullptr;
-  if (const auto got = pmix.get(&zero, kKey, nullptr, 0, &value); got != PMIX_SUCCESS)
+  if (const auto got = pmix.get(&zero, kPmixKey, nullptr, 0, &value); got != PMIX_SUCCESS)
     return pmix.failed("PMIx_Get", got);
   const bool is_text = value->type == PMIX_STRING && value->data.string != nullptr;
   std::string result = is_text ? value->data.string : "";
@@ -87,12 +88,12 @@ Result<std::string> talk(const Pmix& pmix, const pmix_proc_t& own, std::string t
 }
 
 // A session that stays open for MPI_Init. PMIx counts references, so the session ends with the process in any case.
-class OpenSession {
+class OpenPmixSession {
  public:
-  explicit OpenSession(const Pmix& pmix) : pmix_(pmix) {}
-  OpenSession(const OpenSession&) = delete;
-  OpenSession& operator=(const OpenSession&) = delete;
-  ~OpenSession() {
+  explicit OpenPmixSession(const Pmix& pmix) : pmix_(pmix) {}
+  OpenPmixSession(const OpenPmixSession&) = delete;
+  OpenPmixSession& operator=(const OpenPmixSession&) = delete;
+  ~OpenPmixSession() {
     if (owner_ == getpid()) pmix_.finalize(nullptr, 0);
   }
 
@@ -107,7 +108,7 @@ Result<std::string> whole_exchange(const Pmix& pmix, const std::string& text) {
   if (const auto begun = pmix.init(&own, nullptr, 0); begun != PMIX_SUCCESS) return pmix.failed("PMIx_Init", begun);
   Result<std::string> result = talk(pmix, own, text);
   if (mpi == MpiState::kNotStarted) {
-    static const OpenSession session(pmix);
+    static const OpenPmixSession session(pmix);
   } else {
     pmix.finalize(nullptr, 0);
   }

@@ -1,12 +1,11 @@
 #include <algorithm>
 
+#include "base/wide.h"
 #include "sched/calibrate/calibration.h"
 #include "sched/select/select.h"
 
 namespace trestle {
 namespace {
-
-using Wide = unsigned __int128;
 
 // The range that a topology file may have (topology/json_dimensions.cpp). It exceeds all existing hardware.
 constexpr uint64_t kMostMbps = 1'000'000'000;

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "algorithms/catalog.h"
+#include "base/wide.h"
 #include "sched/model/model_scale.h"
 #include "sched/model/simulate.h"
 #include "sched/model/uneven_load.h"
@@ -77,7 +78,6 @@ class CostModel {
   Simulation simulation_of(const Schedule& schedule);
 
  private:
-  using Wide = unsigned __int128;
   // Ticks per byte (or part), as a fraction.
   struct Rate {
     Wide ticks = 0;

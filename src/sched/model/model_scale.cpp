@@ -6,11 +6,10 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace trestle {
 namespace {
-
-using Wide = unsigned __int128;
 
 constexpr Wide kMostTicks = Wide{1} << 62;
 constexpr Wide kMostParts = Wide{1} << 61;

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sched/model/steps_model_links.h"
 
 namespace trestle {
 namespace {
-
-using Wide = unsigned __int128;
 
 constexpr uint64_t kPsPerNs = 1000;
 constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
@@ -29,8 +28,8 @@ uint64_t round_up_divide(uint64_t a, uint64_t b) {
 }
 
 // Splits a time over segments. All but the last get a time proportional to their bytes; the last one gets the rest.
-void split(uint64_t total_ps, uint64_t bytes, uint64_t segment_bytes, uint32_t segments, uint64_t& each,
-           uint64_t& last) {
+void split_time(uint64_t total_ps, uint64_t bytes, uint64_t segment_bytes, uint32_t segments, uint64_t& each,
+                uint64_t& last) {
   each = segments == 1 ? total_ps : static_cast<uint64_t>(Wide{total_ps} * segment_bytes / bytes);
   last = total_ps - each * (segments - 1);
 }
@@ -192,12 +191,12 @@ StepsMessage StepsModel::message(const Rail& rail, const PhaseShape& shape, cons
     link_ps += real_segments * count * rail.cost.message_ns * kPsPerNs;
     link_ps += scaled(bytes, what.reduced_blocks, shape.blocks, kPsPerByteAtOneMbps, rail.cost.reduce_mbps);
   }
-  split(link_ps, result.bytes, segment, result.segments, result.segment_ps, result.last_ps);
+  split_time(link_ps, result.bytes, segment, result.segments, result.segment_ps, result.last_ps);
   const uint64_t shared_ps =
       with_losses(scaled(bytes, what.blocks * count, shape.blocks, std::max<uint64_t>(rail.shared_ps_per_byte, 1), 1),
                   lost_permille);
-  split(rail.resource == kNoResource || rail.shared_ps_per_byte == 0 ? 0 : shared_ps, result.bytes, segment,
-        result.segments, result.resource_segment_ps, result.resource_last_ps);
+  split_time(rail.resource == kNoResource || rail.shared_ps_per_byte == 0 ? 0 : shared_ps, result.bytes, segment,
+             result.segments, result.resource_segment_ps, result.resource_last_ps);
   const uint64_t latency_ps = rail.cost.latency_ns * kPsPerNs;
   result.delay_ps = latency_ps + (what.hops - 1) * (latency_ps + result.segment_ps);
   if (what.in_turn > 1) {

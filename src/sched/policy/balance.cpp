@@ -15,7 +15,7 @@ constexpr int64_t kMostValue = int64_t{1} << 60;
 constexpr int64_t kNothing = 1 << 6;  // values below are rounding errors of zero
 constexpr int kPivotsByCoefficient = 64;
 constexpr int kMostPivots = 256;
-using Wide = __int128;
+using SignedWide = __int128;
 
 // Maximises sum y subject to columns * y <= 1, y >= 0. The shares are y / sum y, the weights the reduced costs of the
 // slacks.
@@ -79,8 +79,8 @@ class Tableau {
         best = r;
         continue;
       }
-      const Wide mine = Wide{cell(r, right)} * cell(best, column);
-      const Wide others = Wide{cell(best, right)} * cell(r, column);
+      const SignedWide mine = SignedWide{cell(r, right)} * cell(best, column);
+      const SignedWide others = SignedWide{cell(best, right)} * cell(r, column);
       if (mine < others || (mine == others && basis_[r] < basis_[best])) best = r;
     }
     return best;
@@ -90,18 +90,18 @@ class Tableau {
   bool pivot(size_t row, size_t column) {
     const int64_t divisor = cell(row, column);
     std::vector<int64_t> next(cells_.size());
-    const auto set = [&](size_t r, size_t c, Wide value) {
+    const auto set = [&](size_t r, size_t c, SignedWide value) {
       next[r * width() + c] = static_cast<int64_t>(value);
       return value < kMostValue && value > -kMostValue;
     };
     for (size_t c = 0; c < width(); ++c) {
-      if (!set(row, c, (Wide{cell(row, c)} << kPoint) / divisor)) return false;
+      if (!set(row, c, (SignedWide{cell(row, c)} << kPoint) / divisor)) return false;
     }
     for (size_t r = 0; r <= rows_; ++r) {
       if (r == row) continue;
       for (size_t c = 0; c < width(); ++c) {
-        const Wide change = Wide{cell(r, column)} * next[row * width() + c] / kOne;
-        if (!set(r, c, c == column ? Wide{0} : cell(r, c) - change)) return false;
+        const SignedWide change = SignedWide{cell(r, column)} * next[row * width() + c] / kOne;
+        if (!set(r, c, c == column ? SignedWide{0} : cell(r, c) - change)) return false;
       }
     }
     cells_ = std::move(next);
@@ -130,20 +130,21 @@ Balance balance(std::span<const Loads> columns, size_t rows) {
   }
   Tableau tableau(columns, rows);
   tableau.solve();
-  Wide sum = 0;
+  SignedWide sum = 0;
   for (size_t c = 0; c < columns.size(); ++c) sum += tableau.value(c);
   uint64_t given = 0;
   size_t largest = 0;
   for (size_t c = 0; c < columns.size() && sum > 0; ++c) {
-    result.shares[c] = static_cast<uint64_t>(Wide{tableau.value(c)} * Wide{kWhole} / sum);
+    result.shares[c] = static_cast<uint64_t>(SignedWide{tableau.value(c)} * SignedWide{kWhole} / sum);
     given += result.shares[c];
     if (result.shares[c] > result.shares[largest]) largest = c;
   }
   result.shares[largest] += kWhole - given;
-  Wide weights = 0;
+  SignedWide weights = 0;
   for (size_t r = 0; r < rows; ++r) weights += tableau.weight(r);
   for (size_t r = 0; r < rows; ++r) {
-    result.weights[r] = weights > 0 ? static_cast<uint64_t>(Wide{tableau.weight(r)} * Wide{kWhole} / weights) : 0;
+    result.weights[r] =
+        weights > 0 ? static_cast<uint64_t>(SignedWide{tableau.weight(r)} * SignedWide{kWhole} / weights) : 0;
   }
   return result;
 }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/wide.h"
 #include "sched/policy/balance.h"
 
 namespace trestle {
 namespace {
 
-using Wide = unsigned __int128;
 constexpr size_t kMostColumns = 64;
 // The search ends within 1 / kCloseEnough of the bound.
 constexpr uint64_t kCloseEnough = uint64_t{1} << 20;

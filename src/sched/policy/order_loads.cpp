@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace trestle {
 namespace {
@@ -126,7 +127,6 @@ Loads OrderLoads::of(const HalfOrder& scatter, const HalfOrder& gather) const {
 
 // The order in which a reduce-scatter runs the half. An all-gather runs it backwards.
 HalfOrder OrderLoads::cheapest_from_the_outside(const Half& half, const Loads& weights) const {
-  using Wide = unsigned __int128;
   const size_t count = dimensions_.size();
   const uint32_t all = (uint32_t{1} << count) - 1;
   std::array<Wide, size_t{1} << kMaxDimensions> rest{};  // cost of all dimensions that are not in the set

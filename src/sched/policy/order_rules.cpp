@@ -7,7 +7,7 @@
 namespace trestle {
 namespace {
 
-constexpr OrderRule kRules[] = {
+constexpr OrderRule kOrderRules[] = {
     {"last phase behind all", last_phase_behind_all},   {"larger side last", larger_side_last},
     {"most phases left first", most_phases_left_first}, {"feed others first", feed_others_first},
     {"smallest chunk first", smallest_chunk_first},     {"first in first out", first_in_first_out},
@@ -20,7 +20,7 @@ uint64_t larger_side(const SimulatedPhase& phase) {
 }  // namespace
 
 std::span<const OrderRule> order_rules() {
-  return kRules;
+  return kOrderRules;
 }
 
 PriorityKey larger_side_last(const SimulatedPhase& phase, const SimulatedPhase*) {

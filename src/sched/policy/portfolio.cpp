@@ -78,9 +78,9 @@ Plan lp_split(PolicyRequest& request, const OrderLoads& loads) {
   return best;
 }
 
-class Planner {
+class PortfolioPlanner {
  public:
-  explicit Planner(PolicyRequest& request) : request_(request) {}
+  explicit PortfolioPlanner(PolicyRequest& request) : request_(request) {}
 
   Portfolio run() {
     result_.bound_ticks = fluid_bound_ticks(request_);
@@ -206,7 +206,7 @@ class Planner {
 }  // namespace
 
 Portfolio plan_portfolio(PolicyRequest& request) {
-  return Planner(request).run();
+  return PortfolioPlanner(request).run();
 }
 
 PlannedSchedule plan_lp_split(PolicyRequest& request) {

@@ -5,7 +5,7 @@
 namespace trestle {
 namespace {
 
-constexpr NamedRule kRules[] = {
+constexpr NamedRule kPriorityRules[] = {
     {"fifo", "first in, first out", first_in_first_out},
     {"scf", "smallest chunk first: by the size before the phase", smallest_chunk_first},
 };
@@ -13,12 +13,12 @@ constexpr NamedRule kRules[] = {
 }  // namespace
 
 std::span<const NamedRule> priority_rules() {
-  return kRules;
+  return kPriorityRules;
 }
 
 Result<PriorityRule> find_priority_rule(std::string_view name) {
   std::string known;
-  for (const NamedRule& row : kRules) {
+  for (const NamedRule& row : kPriorityRules) {
     if (row.name == name) return row.rule;
     known.append(" ").append(row.name);
   }

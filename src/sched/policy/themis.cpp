@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sched/policy/policies.h"
 #include "sched/policy/themis.h"
 
@@ -31,9 +32,9 @@ std::vector<uint8_t> by_load(const ThemisLoads& loads, bool gathers) {
   return order;
 }
 
-class Planner {
+class ThemisPlanner {
  public:
-  explicit Planner(PolicyRequest& request)
+  explicit ThemisPlanner(PolicyRequest& request)
       : request_(request),
         model_(request.algorithms.model()),
         gathers_(!request.reduce_scatter),
@@ -100,7 +101,6 @@ class Planner {
     const auto m = static_cast<size_t>(least - loads_.ticks.begin());
     const PhaseBytes whole{bytes, 1};
     const PhaseChoice choice = request_.algorithms.cheapest(kind_, request_.dimensions[m], whole);
-    using Wide = unsigned __int128;
     return Wide{*most - *least} * kThresholdDivisor < model_.phase(choice, whole).link_ticks;
   }
 
@@ -122,7 +122,7 @@ class Planner {
 }  // namespace
 
 ThemisPlan themis_chunks(PolicyRequest& request) {
-  return Planner(request).plan();
+  return ThemisPlanner(request).plan();
 }
 
 PlannedSchedule plan_themis(PolicyRequest& request) {

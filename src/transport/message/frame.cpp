@@ -9,7 +9,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint8_t kWhole = 1;  // phase and message hold MessageTag::whole
+constexpr uint8_t kWholeFlag = 1;  // phase and message hold MessageTag::whole
 
 struct Wire {
   uint8_t type;
@@ -41,7 +41,7 @@ void encode_frame(const Frame& frame, uint32_t check, std::byte* out) {
   const uint64_t whole = frame.tag.whole;
   CHECK(whole == 0 || (frame.tag.phase == 0 && frame.tag.message == 0), "a message of many says how long all of it is");
   const Wire wire{static_cast<uint8_t>(frame.type),
-                  whole != 0 ? kWhole : uint8_t{0},
+                  whole != 0 ? kWholeFlag : uint8_t{0},
                   static_cast<uint16_t>(frame.tag.check >> 32),
                   check,
                   frame.credit,
@@ -60,7 +60,7 @@ Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   Wire wire;
   std::memcpy(&wire, in, sizeof wire);
   if (wire.check != check) return Error{Code::kRemoteError, "sent data that is not a frame of this connection"};
-  if ((wire.flags & ~kWhole) != 0) return Error{Code::kRemoteError, "sent a frame with unknown flags"};
+  if ((wire.flags & ~kWholeFlag) != 0) return Error{Code::kRemoteError, "sent a frame with unknown flags"};
   if (wire.type < static_cast<uint8_t>(FrameType::kEager) || wire.type > static_cast<uint8_t>(FrameType::kRailSilent))
     return Error{Code::kRemoteError, "sent a frame of the unknown type " + std::to_string(wire.type)};
   Frame frame;
@@ -68,7 +68,7 @@ Result<Frame> decode_frame(const std::byte* in, uint32_t check) {
   frame.credit = wire.credit;
   const uint64_t operation_check = uint64_t{wire.operation_check_high} << 32 | wire.operation_check_low;
   frame.tag = {wire.operation, wire.phase, wire.message, wire.offset, operation_check};
-  if ((wire.flags & kWhole) != 0) {
+  if ((wire.flags & kWholeFlag) != 0) {
     frame.tag.whole = uint64_t{wire.phase} << 32 | wire.message;
     frame.tag.phase = frame.tag.message = 0;
   }

@@ -10,7 +10,7 @@
 namespace trestle {
 namespace {
 
-constexpr size_t kMostOpen = 16 * 1024;  // as in link_send.cpp
+constexpr size_t kMostReceivesOpen = 16 * 1024;  // as many as link_send.cpp has
 
 constexpr uint64_t kCleared = 1;  // in a receive's word[0]
 
@@ -28,7 +28,7 @@ Error Link::received_differs(const MessageTag& sent, uint64_t bytes, const RecvR
 Result<bool> Link::post_recv(RecvRequest& request) {
   CHECK(request.pieces.empty() || total_bytes(request.pieces) == request.bytes,
         "the pieces of a receive are not its bytes");
-  if (receives_.size() >= kMostOpen) return false;
+  if (receives_.size() >= kMostReceivesOpen) return false;
   request.state = RequestState::kPending;
   request.view.clear();
   request.transport.pointer[0] = request.transport.pointer[1] = nullptr;
@@ -171,7 +171,7 @@ Status Link::requested(const Frame& frame) {
     clear_to_send(**receive);
     return {};
   }
-  if (requests_.size() >= kMostOpen) return Error{Code::kRemoteError, "asked to send too many messages"};
+  if (requests_.size() >= kMostReceivesOpen) return Error{Code::kRemoteError, "asked to send too many messages"};
   if (!requests_.insert(frame.tag, {frame.tag, frame.bytes}))
     return Error{Code::kRemoteError, "asked twice to send a message"};
   return {};

@@ -12,7 +12,7 @@ namespace {
 
 // The limit of open requests per peer and direction; more are refused with "try again". It bounds what the peer must
 // remember.
-constexpr size_t kMostOpen = 16 * 1024;
+constexpr size_t kMostSendsOpen = 16 * 1024;
 // In a send's words: the type of its frames (once it may go), bytes taken, bytes arrived, the state of its kRequest.
 constexpr size_t kType = 0;
 constexpr size_t kTaken = 1;
@@ -42,7 +42,7 @@ Result<bool> Link::post_send(SendRequest& request) {
     request.state = RequestState::kDone;
     return true;
   }
-  if (waiting_.size() + ready_.size() >= kMostOpen) return false;
+  if (waiting_.size() + ready_.size() >= kMostSendsOpen) return false;
   request.state = RequestState::kPending;
   request.transport = {};
   Announced clear;
@@ -93,7 +93,7 @@ Status Link::cleared(const Frame& frame) {
     make_ready(request, FrameType::kData);
     return {};
   }
-  if (clears_.size() >= kMostOpen) return Error{Code::kRemoteError, "cleared too many messages that nobody sends"};
+  if (clears_.size() >= kMostSendsOpen) return Error{Code::kRemoteError, "cleared too many messages that nobody sends"};
   if (!clears_.insert(frame.tag, {frame.tag, frame.bytes})) return Error{Code::kRemoteError, "cleared a message twice"};
   return {};
 }

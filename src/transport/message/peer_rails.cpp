@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array<std::byte, kProbeBytes> kProbe{};
 constexpr ConstPiece kProbePiece{kProbe.data(), kProbe.size(), nullptr};
-constexpr uint64_t kQuestionBytes = 64;              // few: hundreds of pairs may ask at once
-constexpr uint64_t kControlBytes = 2 * kFrameBytes;  // of a header without payload, with the network's own headers
+constexpr uint64_t kQuestionBytes = 64;                   // few: hundreds of pairs may ask at once
+constexpr uint64_t kControlFrameBytes = 2 * kFrameBytes;  // of a header without payload, with the network's own headers
 
 // Of PeerRails, and not of messages.
 bool is_own(FrameType type) {
@@ -158,7 +158,7 @@ void PeerRails::remember_control(Way& way, const Frame& header, int64_t now_ns) 
   Sent& sent = way.sent.emplace_back();
   sent.control = true;
   sent.fragment.header = header;
-  sent.mark = way.goodput.send(kControlBytes, now_ns, true);
+  sent.mark = way.goodput.send(kControlFrameBytes, now_ns, true);
   if (way.sent.size() == 1) way.confirmed_ns = now_ns;
 }
 

@@ -115,7 +115,7 @@ void OutLane::push(const Descriptor& descriptor) {
   const uint64_t whole = descriptor.tag.whole;
   CHECK(whole == 0 || (descriptor.tag.phase == 0 && descriptor.tag.message == 0),
         "a message of many says how long all of it is");
-  place.flags = whole != 0 ? descriptor.flags | kWhole : descriptor.flags;
+  place.flags = whole != 0 ? descriptor.flags | kWholeInRing : descriptor.flags;
   place.extra_slot = descriptor.extra_slot;
   place.bytes = descriptor.bytes;
   place.operation = descriptor.tag.operation;
@@ -171,12 +171,12 @@ bool InLane::peek(Descriptor& descriptor) const {
   const DescriptorLine& place = ring()[position_ & (shape_.descriptors - 1)];
   descriptor.kind = place.kind;
   descriptor.count = place.count;
-  descriptor.flags = place.flags & ~kWhole;
+  descriptor.flags = place.flags & ~kWholeInRing;
   descriptor.extra_slot = place.extra_slot;
   descriptor.bytes = place.bytes;
   const uint64_t check = uint64_t{place.check_high} << 32 | place.check_low;
   descriptor.tag = {place.operation, place.phase, place.message, place.offset, check};
-  if ((place.flags & kWhole) != 0) {
+  if ((place.flags & kWholeInRing) != 0) {
     descriptor.tag.whole = uint64_t{place.phase} << 32 | place.message;
     descriptor.tag.phase = descriptor.tag.message = 0;
   }

@@ -44,7 +44,7 @@ inline constexpr size_t kSlotsPerDescriptor = 20;
 inline constexpr size_t kMostSlots = 64;
 // Descriptor::flags
 inline constexpr uint8_t kSolicited = 1;
-inline constexpr uint8_t kWhole = 2;  // in the ring only: phase and message hold MessageTag::whole
+inline constexpr uint8_t kWholeInRing = 2;  // in the ring only: phase and message hold MessageTag::whole
 
 struct MappedPiece {
   uint64_t id = 0;

@@ -1,4 +1,4 @@
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <poll.h>
 
 #include <algorithm>

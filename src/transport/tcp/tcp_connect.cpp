@@ -14,7 +14,7 @@
 namespace trestle {
 namespace {
 
-constexpr int kMostAttempts = 5;
+constexpr int kMostTcpAttempts = 5;
 // A connection that has proved nothing by then is dropped. Ranks of the job need milliseconds.
 constexpr int64_t kStrangerNs = 10'000'000'000;
 
@@ -91,7 +91,7 @@ Status TcpRail::drive_outgoing(int32_t rank) {
   if (peer.attempt == nullptr) return {};
   const Status status = peer.attempt->drive();
   if (!status.ok()) {
-    const bool again = peer.attempt->lost() && peer.attempts < kMostAttempts;
+    const bool again = peer.attempt->lost() && peer.attempts < kMostTcpAttempts;
     peer.attempt.reset();
     if (again) return connect_to(rank);
     const std::string why =

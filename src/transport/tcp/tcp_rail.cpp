@@ -28,7 +28,7 @@ constexpr int kWriteBudget = 8;  // system calls
 constexpr size_t kMostDirect = 2;
 constexpr uint32_t kDirectPollEvery = 8;
 constexpr uint32_t kIdlePollEvery = 32;
-constexpr int kEventsAtOnce = 64;
+constexpr int kRailEventsAtOnce = 64;
 
 AttemptContext context_of(const EndpointConfig& config, const TcpTransportOptions& options) {
   AttemptContext context;
@@ -243,9 +243,9 @@ Result<bool> TcpRail::serve(int32_t rank, bool direct) {
 Result<bool> TcpRail::poll_events() {
   poll_now_ = false;
   polls_skipped_ = 0;
-  epoll_event events[kEventsAtOnce];
-  const int count = ::epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
-  if (count == kEventsAtOnce) poll_now_ = true;
+  epoll_event events[kRailEventsAtOnce];
+  const int count = ::epoll_wait(epoll_.get(), events, kRailEventsAtOnce, 0);
+  if (count == kRailEventsAtOnce) poll_now_ = true;
   bool accepting = accept_again_;
   for (int i = 0; i < count; ++i) {
     const uint32_t number = number_of(events[i].data.u64);

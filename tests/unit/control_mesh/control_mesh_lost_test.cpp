@@ -6,14 +6,13 @@
 #include <array>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "control_mesh/control_mesh.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/system_error.h"
 
 namespace trestle {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 struct VirtualClock : Clock {
   int64_t now_ns() override { return now; }

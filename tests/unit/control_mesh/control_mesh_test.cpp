@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "control_mesh/control_mesh.h"
 #include "control_mesh/dissemination.h"
@@ -14,7 +15,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kHeartbeat = 5000 * kMs;
 
 struct VirtualClock : Clock {

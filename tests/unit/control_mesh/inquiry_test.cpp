@@ -1,5 +1,6 @@
 // The rank to blame for a passed deadline: follows chains of waiting ranks in virtual time.
 #include "control_mesh/inquiry.h"
+#include "base/clock.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int32_t kRanks = 64;
 
 using State = Answer::State;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "sched/select/select.h"
 #include "unit/engine/streams.h"
 
@@ -244,7 +245,6 @@ TEST_F(Streams, WhatTheCacheDropsIsNotKept) {
 }
 
 TEST_F(Streams, ADeadlineStartsWhenTheOperationReachesTheHead) {
-  constexpr int64_t kSecond = 1'000'000'000;
   const auto look_at_clock = [&] {
     for (int i = 0; i < 1000; ++i) engine_->try_progress();
   };

@@ -13,8 +13,6 @@
 namespace trestle {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-
 WaitLimit in_two_minutes() {
   return {monotonic_clock().now_ns() + 120 * kSecond, nullptr};
 }

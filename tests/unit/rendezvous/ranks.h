@@ -17,8 +17,6 @@
 
 namespace trestle {
 
-inline constexpr int64_t kSecond = 1'000'000'000;
-
 inline BootstrapConfig loopback_config(int32_t nranks, int32_t rank, const UniqueIdBytes& id) {
   BootstrapConfig config;
   config.nranks = nranks;

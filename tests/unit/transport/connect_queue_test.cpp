@@ -1,5 +1,6 @@
 // Which of many outgoing connections may be made at a time.
 #include "transport/tcp/connect_queue.h"
+#include "base/clock.h"
 
 #include <gtest/gtest.h>
 
@@ -104,8 +105,6 @@ class Job {
   std::vector<int64_t> times_;                    // of all beginnings
   Served served_;
 };
-
-constexpr int64_t kMs = 1'000'000;
 
 TEST(ConnectQueue, FrozenPeersDoNotKeepTheOthersWaiting) {
   ConnectQueue queue;

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/clock.h"
 #include "support/sim_rails.h"
 #include "transport/message/probe_budget.h"
 
 namespace trestle {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr uint64_t kFree = ProbeBudget::kFreeRows;
 
 // Rows that may begin at this moment.

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "support/sim_traffic.h"
 
 namespace trestle {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kSilenceNs = 3'000 * kMs;
 
 struct Lost {

@@ -6,14 +6,6 @@
 #include "compress/topk.h"
 
 namespace trestle {
-namespace {
-
-trestleDataType_t type_of(DataType type) {
-  return static_cast<trestleDataType_t>(type);
-}
-
-}  // namespace
-
 Result<std::unique_ptr<SparseChannel>> SparseChannel::make(const Use& use, const StepMessages& list) {
   std::unique_ptr<SparseChannel> channel(new SparseChannel(use, list));
   TRY(channel->build());
@@ -164,8 +156,8 @@ Status SparseChannel::send_values(const Waiting& what) {
     const size_t count = values.size() / size_of(type);
     const int at = root(what.turn);
     TRY(checked(is_forward(what.message)
-                    ? trestleBroadcast(data, data, count, type_of(type), at, use_.comm, stream())
-                    : trestleReduce(data, data, count, type_of(type), static_cast<trestleRedOp_t>(use_.op), at,
+                    ? trestleBroadcast(data, data, count, public_type(type), at, use_.comm, stream())
+                    : trestleReduce(data, data, count, public_type(type), static_cast<trestleRedOp_t>(use_.op), at,
                                     use_.comm, stream())));
     use_.counts.bytes.fetch_add(values.size(), std::memory_order_relaxed);
   }
@@ -277,7 +269,7 @@ Status SparseChannel::add_residuals() {
   for (const DataType type : SparseMemory::kSumTypes) {
     const std::span<std::byte> all = use_.memory.residuals(type);
     if (all.empty()) continue;
-    TRY(checked(trestleAllReduce(all.data(), all.data(), all.size() / size_of(type), type_of(type),
+    TRY(checked(trestleAllReduce(all.data(), all.data(), all.size() / size_of(type), public_type(type),
                                  static_cast<trestleRedOp_t>(use_.op), use_.comm, stream())));
     use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
     use_.counts.bytes.fetch_add(all.size(), std::memory_order_relaxed);
