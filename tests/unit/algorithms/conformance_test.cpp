@@ -8,6 +8,7 @@
 #include "support/plan_groups.h"
 
 namespace trestle {
+namespace conformance_test {
 namespace {
 
 constexpr int32_t kLargestGroup = 33;
@@ -168,4 +169,5 @@ TEST(Scratch, StaysWithinWhatTheFilesSay) {
 }
 
 }  // namespace
+}  // namespace conformance_test
 }  // namespace trestle

@@ -11,6 +11,7 @@
 #include "support/plain_top_k.h"
 
 namespace trestle {
+namespace topk_test {
 namespace {
 
 const float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -183,4 +184,5 @@ TEST(CompressionGain, IsTheShareOfTheSquares) {
 }
 
 }  // namespace
+}  // namespace topk_test
 }  // namespace trestle

@@ -13,6 +13,7 @@
 #include "control_mesh/dissemination.h"
 
 namespace trestle {
+namespace control_mesh_test {
 namespace {
 
 constexpr int64_t kHeartbeat = 5000 * kMs;
@@ -350,4 +351,5 @@ TEST(ControlMeshLetters, GoAroundARankThatStandsStill) {
 }
 
 }  // namespace
+}  // namespace control_mesh_test
 }  // namespace trestle

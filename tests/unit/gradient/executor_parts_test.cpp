@@ -16,6 +16,7 @@
 #include "unit/gradient/workloads_for_tests.h"
 
 namespace trestle {
+namespace executor_parts_test {
 namespace {
 
 // ---- layouts
@@ -341,4 +342,5 @@ TEST(StepProfile, AStepWithoutGradientsHasNoTimes) {
 }
 
 }  // namespace
+}  // namespace executor_parts_test
 }  // namespace trestle

@@ -12,6 +12,7 @@
 #include "unit/gradient/workloads_for_tests.h"
 
 namespace trestle {
+namespace step_machine_test {
 namespace {
 
 // Times are multiples of 1/1024, and sizes small powers of two. So sums of them are exact, in any order.
@@ -301,4 +302,5 @@ TEST(StepMachine, WithoutBytesNothingIsSent) {
 }
 
 }  // namespace
+}  // namespace step_machine_test
 }  // namespace trestle

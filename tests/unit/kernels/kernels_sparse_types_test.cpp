@@ -16,6 +16,7 @@
 #include "unit/kernels/kernel_loop_sets.h"
 
 namespace trestle {
+namespace kernels_sparse_types_test {
 namespace {
 
 using DoubleLoops = kernels::SparseLoopsOf<double>;
@@ -197,4 +198,5 @@ TEST(SparseWideningKernels, AccumulateAndScatterByType) {
 }
 
 }  // namespace
+}  // namespace kernels_sparse_types_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "plan/checker.h"
 
 namespace trestle {
+namespace checker_test {
 namespace {
 
 PlanRequest request(PhaseKind kind, int32_t size, int32_t me, bool in_place = false) {
@@ -435,4 +436,5 @@ TEST(PlanChecker, KnowsBlocksByTheirTurnedNames) {
 }
 
 }  // namespace
+}  // namespace checker_test
 }  // namespace trestle

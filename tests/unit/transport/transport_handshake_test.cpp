@@ -8,6 +8,7 @@
 #include "transport/auth/handshake.h"
 
 namespace trestle {
+namespace transport_handshake_test {
 namespace {
 
 Credentials credentials(int32_t rank, const std::string& secret = "open sesame", const std::string& job = "job") {
@@ -308,4 +309,5 @@ TEST(Handshake, DerivedSecretsDiffer) {
 }
 
 }  // namespace
+}  // namespace transport_handshake_test
 }  // namespace trestle

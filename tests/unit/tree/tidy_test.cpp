@@ -11,6 +11,7 @@
 #include "unit/tree/tidy_source.h"
 
 namespace trestle {
+namespace tidy_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -522,4 +523,5 @@ TEST(Reader, FindsFunctionsAndTheirLengths) {
 }
 
 }  // namespace
+}  // namespace tidy_test
 }  // namespace trestle
