@@ -158,8 +158,8 @@ typedef struct {
  *
  * Every variable that can differ between the communicators of a process has a field; `size` lets later ones get theirs.
  * TRESTLE_DEBUG, _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD(S) and _CONF_FILE have none: a process has one log, one
- * set of helper threads and one such file. _WORK_DELAY, for tests, has none either. The fields from hostId on accept and
- * refuse the same values as their variables. Undefined is NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
+ * set of helper threads and one such file. The fields from hostId on accept and refuse the same values as their
+ * variables. Undefined is NULL or "", <0 (int64_t), TRESTLE_CONFIG_UNDEF_INT (int). */
 typedef struct {
   size_t size;           /* sizeof(trestleConfig_t) */
   unsigned magic;        /* TRESTLE_CONFIG_MAGIC */

@@ -55,15 +55,26 @@ if(TARGET trestle)
       ${CMAKE_CURRENT_LIST_DIR}/faults/gradient_faults_test.cpp)
   endif()
 
-  # The same tests on a work queue that stands for a device: what follows work that is not done yet shows here. The
-  # express path, which has no queue, is off, but where its calls are counted.
+  # The same library, whose work queue stands for a device (tests/support/delayed_work.cpp): what follows work that is
+  # not done yet shows here.
+  add_library(trestle_delayed SHARED $<TARGET_OBJECTS:trestle>
+    ${CMAKE_SOURCE_DIR}/tests/support/delayed_queue.cpp
+    ${CMAKE_SOURCE_DIR}/tests/support/delayed_work.cpp)
+  target_include_directories(trestle_delayed PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(trestle_delayed PRIVATE $<TARGET_PROPERTY:trestle,LINK_LIBRARIES>)
+  target_link_options(trestle_delayed PRIVATE $<TARGET_PROPERTY:trestle,LINK_OPTIONS>)
+  set_target_properties(trestle_delayed PROPERTIES OUTPUT_NAME trestle SOVERSION ${PROJECT_VERSION_MAJOR}
+                                                   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/delayed)
+  add_dependencies(trestle_api_calls trestle_delayed)
+  set(delayed TESTS_WORK_DELAY_US=100 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/delayed)
+  # The express path, which has no queue, is off, but where its calls are counted.
   foreach(name api_collectives api_vectors api_redops api_persistent api_order api_communicators api_stats)
     set(express 0)
     if(name STREQUAL api_stats)
       set(express 1)
     endif()
     trestle_test_run(NAME ${name}_delayed_test OF ${name}_test LABEL conformance TIMEOUT 900
-                     ENVIRONMENT RANKS_TRESTLE_WORK_DELAY=100us RANKS_TRESTLE_EXPRESS=${express})
+                     ENVIRONMENT ${delayed} RANKS_TRESTLE_EXPRESS=${express})
   endforeach()
   # The same tests on memory of a device, that of the fake driver (tests/local/cuda). Ranks read each other's memory, or,
   # in half of api_collectives, their messages go through pinned memory.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "engine/work/delayed_queue.h"
+#include "support/delayed_queue.h"
 
 namespace trestle {
 

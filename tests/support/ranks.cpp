@@ -1,5 +1,6 @@
 #include "support/ranks.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -54,6 +55,10 @@ void make_environment() {
   }
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) names.push_back(name);
   for (const std::string& name : names) unsetenv(name.c_str());
+  if (getenv("TESTS_WORK_DELAY_US") != nullptr && dlsym(RTLD_DEFAULT, "trestleDelaysWork") == nullptr) {
+    std::cerr << "TESTS_WORK_DELAY_US is set, but this library does no work late\n";
+    _exit(9);
+  }
   // An earlier calibration on this machine must not affect a test.
   setenv("TRESTLE_CALIBRATE", "off", 1);
   for (const auto& [name, value] : for_ranks) setenv(name.c_str(), value.c_str(), 1);

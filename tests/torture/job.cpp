@@ -69,7 +69,7 @@ void choose_ways(JobPlan& plan, Random& random) {
 void choose_work(JobPlan& plan) {
   Random random(~plan.seed);
   if (plan.environment.contains("TRESTLE_SEGMENT") || !random.one_in(4)) return;
-  set(plan, "WORK_DELAY", random.of<std::string>({"1us", "50us", "500us"}));
+  plan.environment["TESTS_WORK_DELAY_US"] = random.of<std::string>({"1", "50", "500"});
 }
 
 // Several helper threads, for the ranks and communicators of a process. Its numbers are its own, too.

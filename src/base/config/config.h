@@ -68,7 +68,6 @@ struct Config {
   bool progress_thread = false;
   int64_t device = -1;           // -1: none
   int64_t progress_threads = 0;  // 0: one for each NUMA node
-  int64_t work_delay_ns = 0;
 
   Launcher launcher;
 

@@ -12,7 +12,6 @@
 #include "comm/setup/port_needs.h"
 #include "comm/setup/topology_agreement.h"
 #include "engine/run/progress.h"
-#include "engine/work/delayed_queue.h"
 #include "express/board.h"
 #include "rendezvous/giving_up.h"
 #include "transport/catalog.h"
@@ -142,7 +141,7 @@ class Wirer {
     TRY(devices.find_peers());
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
-    TRY(make_work_queue());
+    wiring_.work = TRY(make_work_queue(bootstrap_.rank()));
     TRY(devices.offer(mine, routes_));
     wiring_.infos = TRY(exchange(bootstrap_, mine, deadline_ns_));
     TRY(connect());
@@ -264,13 +263,6 @@ class Wirer {
     return {};
   }
 
-  Status make_work_queue() {
-    if (settings_.config.work_delay_ns == 0) return {};
-    const auto seed = static_cast<uint64_t>(bootstrap_.rank());
-    wiring_.work = TRY(DelayedQueue::create(seed, settings_.config.work_delay_ns));
-    return {};
-  }
-
   Bootstrap& bootstrap_;
   const CommunicatorSettings& settings_;
   DevicePlace& device_;
@@ -282,6 +274,10 @@ class Wirer {
 };
 
 }  // namespace
+
+[[gnu::weak]] Result<std::unique_ptr<WorkQueue>> make_work_queue(int32_t) {
+  return {nullptr};
+}
 
 Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device,
                     int64_t deadline_ns) {

@@ -41,6 +41,9 @@ struct Wiring {
   std::shared_ptr<MemRegistrations> memory = std::make_shared<MemRegistrations>();
 };
 
+// The queue of this rank's work on host memory. nullptr: the driving thread does the work. Weak: the library that is
+// built for tests has another one.
+Result<std::unique_ptr<WorkQueue>> make_work_queue(int32_t rank);
 // Exchanges places, compares configurations, chooses the dimensions, makes the transports and exchanges their
 // addresses. device: of the settings, opened; gets the outbox.
 Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device,

@@ -1,5 +1,6 @@
 # Collectives on memory of a device, which no host path may touch. No GPU is needed.
 add_library(trestle_device_ranks STATIC
+  ${CMAKE_SOURCE_DIR}/tests/support/delayed_queue.cpp
   ${CMAKE_SOURCE_DIR}/tests/support/pretend_device.cpp
   ${CMAKE_SOURCE_DIR}/tests/conformance/transport_conformance.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_ranks.cpp)

@@ -23,5 +23,5 @@ if(TARGET trestle)
   endif()
   # On a work queue that stands for a device, without the express path, and with several helper threads.
   trestle_test_run(NAME gradient_api_delayed_test OF gradient_api_test LABEL conformance TIMEOUT 900
-                   ENVIRONMENT RANKS_TRESTLE_WORK_DELAY=100us RANKS_TRESTLE_EXPRESS=0 RANKS_TRESTLE_PROGRESS_THREADS=3)
+                   ENVIRONMENT ${delayed} RANKS_TRESTLE_EXPRESS=0 RANKS_TRESTLE_PROGRESS_THREADS=3)
 endif()

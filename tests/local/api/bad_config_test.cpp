@@ -117,7 +117,7 @@ TEST(ApiBadConfig, ValuesThatCannotBeRead) {
     const char* value;
   } wrong[] = {{"TRESTLE_CHUNKS", "many"},       {"TRESTLE_TIMEOUT", "soon"},     {"TRESTLE_PORT_RANGE", "9-1"},
                {"TRESTLE_DIMS", "4by2"},         {"TRESTLE_TRANSPORT", "pigeon"}, {"TRESTLE_SEGMENT", "2000G"},
-               {"TRESTLE_SOCKET_FAMILY", "ipx"}, {"TRESTLE_WORK_DELAY", "later"}, {"TRESTLE_EXPRESS_BYTES", "9K"}};
+               {"TRESTLE_SOCKET_FAMILY", "ipx"}, {"TRESTLE_EXPRESS_BYTES", "9K"}};
   for (const auto& [name, value] : wrong) {
     ranks::isolated(
         [&, name = name, value = value] {

@@ -205,8 +205,7 @@ TEST(ConfigNccl, NamesAreVariablesOfOurs) {
 TEST(ConfigStruct, HasAFieldForEveryVariableOfACommunicator) {
   const std::vector<std::string_view> of_the_process = {"TRESTLE_CONF_FILE",       "TRESTLE_DEBUG",
                                                         "TRESTLE_DEBUG_SUBSYS",    "TRESTLE_DEBUG_FILE",
-                                                        "TRESTLE_PROGRESS_THREAD", "TRESTLE_PROGRESS_THREADS",
-                                                        "TRESTLE_WORK_DELAY"};
+                                                        "TRESTLE_PROGRESS_THREAD", "TRESTLE_PROGRESS_THREADS"};
   for (const Variable& row : kVariables) {
     const bool process = std::ranges::find(of_the_process, row.name) != of_the_process.end();
     EXPECT_EQ(field_of(row.name).empty(), process)

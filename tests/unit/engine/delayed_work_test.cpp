@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "algorithms/catalog.h"
-#include "engine/work/delayed_queue.h"
 #include "memory/place.h"
+#include "support/delayed_queue.h"
 #include "unit/engine/streams.h"
 
 namespace trestle {

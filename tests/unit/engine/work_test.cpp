@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "engine/work/delayed_queue.h"
+#include "support/delayed_queue.h"
 
 namespace trestle {
 namespace {

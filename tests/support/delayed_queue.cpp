@@ -1,4 +1,4 @@
-#include "engine/work/delayed_queue.h"
+#include "support/delayed_queue.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,5 @@
 // DelayedQueue: a WorkQueue with its own thread, which does each piece of work after a random delay. Tests use it in
-// place of a device: they find code that does not wait for the end of work (TRESTLE_WORK_DELAY).
+// place of a device: they find code that does not wait for the end of work.
 //
 // Owned by an engine. The delays repeat with the seed. Threads: see WorkQueue; its own thread ends in close().
 #pragma once
