@@ -5,8 +5,8 @@ if(TARGET trestle AND SODIUM_FOUND)
   trestle_test(NAME api_processes_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/processes_test.cpp)
   trestle_test(NAME api_bad_input_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/bad_blocks_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/bad_calls_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/bad_collectives_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/bad_config_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/config_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/strangers_test.cpp)
