@@ -10,6 +10,9 @@
 namespace trestle::perf {
 namespace {
 
+using Types = std::vector<trestleDataType_t>;
+using Ops = std::vector<trestleRedOp_t>;
+
 ParsedOptions parse(const std::vector<std::string>& words) {
   std::vector<std::string> copy = words;
   std::vector<char*> argv = {const_cast<char*>("perf")};
@@ -18,95 +21,52 @@ ParsedOptions parse(const std::vector<std::string>& words) {
   return parse_options(static_cast<int>(argv.size()) - 1, argv.data());
 }
 
-TEST(PerfOptions, DefaultsAreThoseOfNcclTests) {
-  const ParsedOptions parsed = parse({});
-  EXPECT_EQ(parsed.error, "");
-  EXPECT_EQ(parsed.options.min_bytes, 32u << 20);
-  EXPECT_EQ(parsed.options.max_bytes, 32u << 20);
-  EXPECT_EQ(parsed.options.iters, 20);
-  EXPECT_EQ(parsed.options.checks, 1);
-  EXPECT_EQ(parsed.options.types, std::vector<trestleDataType_t>{trestleFloat32});
-  EXPECT_EQ(parsed.options.ops, std::vector<trestleRedOp_t>{trestleSum});
-}
-
-TEST(PerfOptions, UnderstandsShortAndLongFlags) {
-  const Options options = parse({"-b",     "8",         "--maxbytes=1.5K",
-                                 "-f2",    "-d",        "bfloat16",
-                                 "--op",   "avg",       "-r",
-                                 "all",    "-P",        "4",
-                                 "-t",     "2",         "-g",
-                                 "3",      "-z",        "3",
-                                 "-a",     "0",         "-C",
-                                 "1",      "--predict", "8K,1M",
-                                 "--bind", "none"})
-                              .options;
-  EXPECT_EQ(options.min_bytes, 8u);
-  EXPECT_EQ(options.max_bytes, 1536u);
-  EXPECT_EQ(options.step_factor, 2);
-  EXPECT_EQ(options.types, std::vector<trestleDataType_t>{trestleBfloat16});
-  EXPECT_EQ(options.ops, std::vector<trestleRedOp_t>{trestleAvg});
-  EXPECT_EQ(options.root, -1);
-  EXPECT_EQ(options.processes, 4);
-  EXPECT_EQ(options.threads, 2);
-  EXPECT_EQ(options.ranks_per_thread, 3);
-  EXPECT_EQ(options.blocking, 3);
-  EXPECT_EQ(options.average, 0);
-  EXPECT_TRUE(options.report_cpu_time);
-  EXPECT_EQ(options.predict_bytes, (std::vector<size_t>{8192, 1 << 20}));
-  EXPECT_FALSE(options.bind);
-}
-
-TEST(PerfOptions, KnowsBackendsAndPlaces) {
-  const Options defaults = parse({}).options;
-  EXPECT_FALSE(defaults.compare_nccl);
-  EXPECT_FALSE(defaults.call_times);
-  EXPECT_EQ(defaults.location, Location::kAuto);
-  const Options options =
-      parse({"--backend", "nccl", "--nccl-library", "x/libnccl.so.2", "--location", "device", "--call-times", "1"})
-          .options;
-  EXPECT_TRUE(options.compare_nccl);
-  EXPECT_TRUE(options.call_times);
-  EXPECT_EQ(options.nccl_library, "x/libnccl.so.2");
-  EXPECT_EQ(options.location, Location::kDevice);
-  EXPECT_FALSE(parse({"--backend", "nccl", "--backend=trestle"}).options.compare_nccl);
-  EXPECT_EQ(parse({"--location", "host"}).options.location, Location::kHost);
-  EXPECT_EQ(parse({"-G", "3"}).options.graph_launches, 3);
-  EXPECT_EQ(parse({"-G", "0"}).options.graph_launches, 0);
-}
-
-TEST(PerfOptions, RefusesUnknownBackendsAndPlaces) {
-  EXPECT_NE(parse({"--backend", "gloo"}).error.find("'gloo'"), std::string::npos);
-  EXPECT_NE(parse({"--location", "disk"}).error.find("auto, host or device, not 'disk'"), std::string::npos);
-  EXPECT_NE(parse({"--call-times", "2"}).error.find("0 or 1, not '2'"), std::string::npos);
-  EXPECT_NE(parse({"--backend", "nccl", "--nccl-library", ""}).error.find("takes the file"), std::string::npos);
-  EXPECT_NE(parse({"--nccl-library", "x"}).error.find("--backend nccl"), std::string::npos);
-}
-
-TEST(PerfOptions, TheLastFlagHolds) {
-  EXPECT_EQ(parse({"-P", "8", "-b", "8", "-P", "0"}).options.processes, 0);
-}
-
-TEST(PerfOptions, AllMeansEveryTypeAndOperator) {
-  const Options options = parse({"-d", "all", "-o", "all"}).options;
-  EXPECT_EQ(options.types.size(), static_cast<size_t>(trestleNumTypes));
-  EXPECT_EQ(options.ops.size(), static_cast<size_t>(kOps));
-  EXPECT_EQ(options.ops.back(), kMulSum);
-}
-
-TEST(PerfOptions, FlagsOfGpusAreAnsweredWithASentence) {
-  const ParsedOptions parsed = parse({"-G", "1", "-x", "0", "-M", "1", "-D", "2", "-V", "16"});
-  EXPECT_EQ(parsed.error, "");
-  ASSERT_EQ(parsed.options.remarks.size(), 3u);
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(parsed.options.remarks[i].substr(0, 2), std::string("-") + "MDV"[i]);
-}
-
-TEST(PerfOptions, TailsAndReports) {
-  const Options options = parse({"-I", "1", "-K", "3", "-J", "out.JSON"}).options;
-  EXPECT_TRUE(options.per_iteration);
-  EXPECT_EQ(options.skipped_iterations, 3);
-  EXPECT_EQ(options.json_path, "out.JSON");
-  EXPECT_EQ(options.rail_stats, 0);
-  EXPECT_EQ(parse({"--rail_stats", "2"}).options.rail_stats, 2);
+TEST(PerfOptions, AreUnderstood) {
+  const struct {
+    std::vector<std::string> words;
+    bool (*holds)(const Options& o);
+  } kCases[] = {
+      {{}, [](const Options& o) { return o.min_bytes == 32u << 20 && o.max_bytes == 32u << 20 && o.iters == 20; }},
+      {{}, [](const Options& o) { return o.checks == 1 && o.rail_stats == 0 && o.location == Location::kAuto; }},
+      {{}, [](const Options& o) { return o.types == Types{trestleFloat32} && o.ops == Ops{trestleSum}; }},
+      {{}, [](const Options& o) { return !o.compare_nccl && !o.call_times && o.bind; }},
+      {{"-b", "8", "--maxbytes=1.5K"}, [](const Options& o) { return o.min_bytes == 8 && o.max_bytes == 1536; }},
+      {{"-f2"}, [](const Options& o) { return o.step_factor == 2; }},
+      {{"-d", "bfloat16"}, [](const Options& o) { return o.types == Types{trestleBfloat16}; }},
+      {{"-d", "all"}, [](const Options& o) { return o.types.size() == static_cast<size_t>(trestleNumTypes); }},
+      {{"--op", "avg"}, [](const Options& o) { return o.ops == Ops{trestleAvg}; }},
+      {{"-o", "all"}, [](const Options& o) { return o.ops.size() == kOps && o.ops.back() == kMulSum; }},
+      {{"-r", "all"}, [](const Options& o) { return o.root == -1; }},
+      {{"-P", "4", "-t", "2", "-g", "3"},
+       [](const Options& o) { return o.processes == 4 && o.threads == 2 && o.ranks_per_thread == 3; }},
+      {{"-P", "8", "-b", "8", "-P", "0"}, [](const Options& o) { return o.processes == 0; }},
+      {{"-z", "3"}, [](const Options& o) { return o.blocking == 3; }},
+      {{"-a", "0"}, [](const Options& o) { return o.average == 0; }},
+      {{"-C", "1"}, [](const Options& o) { return o.report_cpu_time; }},
+      {{"-G", "3"}, [](const Options& o) { return o.graph_launches == 3; }},
+      {{"-I", "1", "-K", "3"}, [](const Options& o) { return o.per_iteration && o.skipped_iterations == 3; }},
+      {{"-J", "out.JSON"}, [](const Options& o) { return o.json_path == "out.JSON"; }},
+      {{"--rail_stats", "2"}, [](const Options& o) { return o.rail_stats == 2; }},
+      {{"--predict", "8K,1M"},
+       [](const Options& o) {
+         return o.predict_bytes == std::vector<size_t>{8192, 1 << 20};
+       }},
+      {{"--bind", "none"}, [](const Options& o) { return !o.bind; }},
+      {{"--backend", "nccl", "--nccl-library", "x/l.so"},
+       [](const Options& o) { return o.compare_nccl && o.nccl_library == "x/l.so"; }},
+      {{"--backend", "nccl", "--backend=trestle"}, [](const Options& o) { return !o.compare_nccl; }},
+      {{"--location", "device"}, [](const Options& o) { return o.location == Location::kDevice; }},
+      {{"--location", "host"}, [](const Options& o) { return o.location == Location::kHost; }},
+      {{"--call-times", "1"}, [](const Options& o) { return o.call_times; }},
+      // These do nothing on host memory, and say so.
+      {{"-G", "1", "-x", "0", "-M", "1", "-D", "2", "-V", "16"},
+       [](const Options& o) { return o.remarks.size() == 3 && o.remarks[1].starts_with("-D"); }},
+  };
+  for (size_t i = 0; i < std::size(kCases); ++i) {
+    const ParsedOptions parsed = parse(kCases[i].words);
+    EXPECT_EQ(parsed.error, "") << i;
+    EXPECT_TRUE(kCases[i].holds(parsed.options)) << "row " << i;
+  }
 }
 
 TEST(PerfOptions, RefusesWithASentence) {
@@ -136,6 +96,11 @@ TEST(PerfOptions, RefusesWithASentence) {
       {{"--predict", "8K,,1M"}, "--predict takes sizes"},
       {{"--bind", "socket"}, "--bind takes core or none, not 'socket'"},
       {{"8"}, "unexpected argument '8'"},
+      {{"--backend", "gloo"}, "'gloo'"},
+      {{"--location", "disk"}, "auto, host or device, not 'disk'"},
+      {{"--call-times", "2"}, "0 or 1, not '2'"},
+      {{"--backend", "nccl", "--nccl-library", ""}, "takes the file"},
+      {{"--nccl-library", "x"}, "--backend nccl"},
   };
   for (const auto& c : kCases) {
     EXPECT_NE(parse(c.words).error.find(c.part), std::string::npos) << c.words[0] << ": " << parse(c.words).error;

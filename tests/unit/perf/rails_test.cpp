@@ -1,13 +1,10 @@
 // The rows of -X: as a table, as JSON, and on their way between ranks.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
-#include "perf/report/json_report.h"
+#include "perf/report/json.h"
 #include "perf/report/rails.h"
 
 namespace trestle::perf {
@@ -93,24 +90,6 @@ TEST(PerfRails, AreObjectsInTheReport) {
             R"({"rank":0,"peer":1,"rail":"d1r2","state":"down","sent_bytes":12345678,"acknowledged_bytes":12000000,)"
             R"("received_bytes":11000000,"queued_bytes":0,"share_pct":33.3,"goodput_bytes_per_second":null,)"
             R"("retransmitted_frames":7,"connections":2,"lost":2,"why":"d1r2 is \"down\""}])");
-}
-
-TEST(PerfRails, AreInAReportOnlyIfTheyWereAskedFor) {
-  for (const bool asked : {false, true}) {
-    const std::string path = ::testing::TempDir() + "perf_rails_test." + std::to_string(getpid()) + ".json";
-    JsonFile file;
-    ASSERT_EQ(file.create(path), "");
-    char name[] = "x_perf";
-    char* argv[] = {name};
-    JsonReport report(1, argv, "x_perf", file);
-    if (asked) report.rails({});
-    EXPECT_EQ(report.finish({}), "");
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    unlink(path.c_str());
-    EXPECT_EQ(text.str().find(",\n\"rails\":[],\n\"errors\":") != std::string::npos, asked) << text.str();
-    EXPECT_EQ(text.str().find("\"rails\"") != std::string::npos, asked);
-  }
 }
 
 }  // namespace

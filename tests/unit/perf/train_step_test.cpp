@@ -34,78 +34,42 @@ GradientWorkload four_tensors() {
 
 // ---- the command line
 
-TEST(TrainStepArguments, HaveDefaults) {
-  const ParsedTrainStep parsed = parse({});
-  EXPECT_EQ(parsed.error, "");
-  EXPECT_EQ(parsed.arguments.workload, "resnet50@dear");
-  EXPECT_EQ(parsed.arguments.policies.size(), 5u);
-  EXPECT_TRUE(parsed.arguments.apart);
-  EXPECT_EQ(parsed.arguments.check, 0);
-  EXPECT_FALSE(parsed.arguments.cost);
-}
-
 TEST(TrainStepArguments, AreUnderstood) {
-  const ParsedTrainStep parsed = parse({"--workload",
-                                        "vgg19@deft",
-                                        "--scale-bytes=0.25",
-                                        "--balance",
-                                        "1.5",
-                                        "--policy",
-                                        "wfbp,dear:1M:lookahead",
-                                        "--allow",
-                                        "stale",
-                                        "--cost",
-                                        "1e-3,2e-9",
-                                        "--cost-half",
-                                        "5e-4,1e-9",
-                                        "--steps",
-                                        "7",
-                                        "--warmup",
-                                        "2",
-                                        "--rounds",
-                                        "9",
-                                        "--check",
-                                        "1",
-                                        "--spoil",
-                                        "3",
-                                        "--memory",
-                                        "together",
-                                        "-P",
-                                        "4",
-                                        "-t",
-                                        "2",
-                                        "-T",
-                                        "60",
-                                        "--bind",
-                                        "none",
-                                        "--json",
-                                        "--compact"});
-  ASSERT_EQ(parsed.error, "");
-  const TrainStepArguments& arguments = parsed.arguments;
-  EXPECT_EQ(arguments.workload, "vgg19@deft");
-  EXPECT_EQ(arguments.scale_bytes, 0.25);
-  EXPECT_EQ(arguments.balance, 1.5);
-  EXPECT_EQ(arguments.policies, (std::vector<std::string>{"wfbp", "dear:1M:lookahead"}));
-  EXPECT_EQ(arguments.allow, uint32_t{kLibertyStale});
-  EXPECT_EQ(arguments.cost, (MessageCost{1e-3, 2e-9}));
-  EXPECT_EQ(arguments.cost_half, (MessageCost{5e-4, 1e-9}));
-  EXPECT_EQ(arguments.steps, 7);
-  EXPECT_EQ(arguments.warmup, 2);
-  EXPECT_EQ(arguments.rounds, 9);
-  EXPECT_EQ(arguments.check, 1);
-  EXPECT_EQ(arguments.spoil, 3);
-  EXPECT_EQ(arguments.processes, 4);
-  EXPECT_EQ(arguments.threads, 2);
-  EXPECT_EQ(arguments.timeout_s, 60);
-  EXPECT_FALSE(arguments.apart || arguments.bind);
-  EXPECT_TRUE(arguments.json && arguments.compact);
-}
-
-TEST(TrainStepArguments, AllowEachLiberty) {
-  EXPECT_EQ(parse({}).arguments.allow, 0U);
-  EXPECT_EQ(parse({"--allow", "compression"}).arguments.allow, uint32_t{kLibertyCompress});
+  using A = TrainStepArguments;
   const uint32_t both = kLibertyStale | kLibertyCompress;
   EXPECT_EQ(parse({"--allow", "stale,compression", "--policy", "topk:0.1,topk:hidden"}).arguments.allow, both);
+  const struct {
+    std::vector<std::string> words;
+    bool (*holds)(const A& a);
+  } kCases[] = {
+      {{}, [](const A& a) { return a.workload == "resnet50@dear" && a.policies.size() == 5 && a.apart; }},
+      {{}, [](const A& a) { return a.check == 0 && !a.cost && a.allow == 0; }},
+      {{"--workload", "vgg19@deft"}, [](const A& a) { return a.workload == "vgg19@deft"; }},
+      {{"--scale-bytes=0.25", "--balance", "1.5"},
+       [](const A& a) { return a.scale_bytes == 0.25 && a.balance == 1.5; }},
+      {{"--policy", "wfbp,dear:1M:lookahead"},
+       [](const A& a) {
+         return a.policies == std::vector<std::string>{"wfbp", "dear:1M:lookahead"};
+       }},
+      {{"--allow", "stale"}, [](const A& a) { return a.allow == uint32_t{kLibertyStale}; }},
+      {{"--allow", "compression"}, [](const A& a) { return a.allow == uint32_t{kLibertyCompress}; }},
+      {{"--cost", "1e-3,2e-9", "--cost-half", "5e-4,1e-9"},
+       [](const A& a) {
+         return a.cost == MessageCost{1e-3, 2e-9} && a.cost_half == MessageCost{5e-4, 1e-9};
+       }},
+      {{"--steps", "7", "--warmup", "2", "--rounds", "9"},
+       [](const A& a) { return a.steps == 7 && a.warmup == 2 && a.rounds == 9; }},
+      {{"--check", "1", "--spoil", "3"}, [](const A& a) { return a.check == 1 && a.spoil == 3; }},
+      {{"--memory", "together", "--bind", "none"}, [](const A& a) { return !a.apart && !a.bind; }},
+      {{"-P", "4", "-t", "2", "-T", "60"},
+       [](const A& a) { return a.processes == 4 && a.threads == 2 && a.timeout_s == 60; }},
+      {{"--json", "--compact"}, [](const A& a) { return a.json && a.compact; }},
+  };
+  for (size_t i = 0; i < std::size(kCases); ++i) {
+    const ParsedTrainStep parsed = parse(kCases[i].words);
+    EXPECT_EQ(parsed.error, "") << i;
+    EXPECT_TRUE(kCases[i].holds(parsed.arguments)) << "row " << i;
+  }
 }
 
 TEST(TrainStepArguments, AreRefusedWithASentence) {
@@ -141,13 +105,6 @@ TEST(TrainStepArguments, AreRefusedWithASentence) {
   for (const auto& [words, sentence] : wrong) {
     const std::string error = parse(words).error;
     EXPECT_TRUE(has(error, sentence)) << words[0] << ": " << error;
-  }
-}
-
-TEST(TrainStepArguments, AreAllInTheUsage) {
-  const std::string usage = train_step_usage("train_step_perf");
-  for (const char* flag : {"--workload", "--balance", "--policy", "--cost-half", "-P, --processes", "--json"}) {
-    EXPECT_TRUE(has(usage, flag)) << flag;
   }
 }
 
@@ -300,25 +257,6 @@ TEST(TrainStepReport, HasMediansAndRatios) {
   }
   EXPECT_TRUE(has(lines[3], "not carried out: GradPlan: deft"));
   EXPECT_TRUE(has(beginning_lines(report)[1], "takes 5.000 ms, 0.500 of the compute time"));
-}
-
-TEST(TrainStepReport, CountsWhatIsWrong) {
-  Reported reported;
-  reported.report.policies[0].compared = true;
-  reported.report.policies[0].wrong = 17;
-  EXPECT_EQ(wrong_elements(reported.report), 17u);
-  EXPECT_TRUE(has(table_lines(reported.report)[2], " 17  dear:1M"));
-  EXPECT_TRUE(has(report_json(reported.report), "\"wrong\":17"));
-}
-
-TEST(TrainStepReport, IsOneLineOfJson) {
-  Reported reported;
-  const std::string json = report_json(reported.report);
-  EXPECT_FALSE(has(json, "\n"));
-  for (const char* part : {"\"iterations_s\":[0.021,0.03,0.022]", "\"chosen\":\"dear:1M\"", "\"wrong\":null",
-                           "\"carried_out\":false,\"why\":\"GradPlan: deft is \\\"not\\\" allowed\""}) {
-    EXPECT_TRUE(has(json, part)) << part << " in " << json;
-  }
 }
 
 }  // namespace
