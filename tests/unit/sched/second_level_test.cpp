@@ -1,8 +1,6 @@
 // The second level: selection and predictions use the same model, and no member of the portfolio beats `auto` in it.
-// Planning times are printed, not asserted.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
 
 #include "sched/model/predict.h"
@@ -197,32 +195,6 @@ TEST(SecondLevel, CutsSegmentsByTheRateOfTheRail) {
   options.segments.bytes = segment_bytes_at(100, 256 * 1024);
   EXPECT_EQ(as_cut_ps, StepsModel(topology, options).run(schedule).time_ps);
   EXPECT_NE(as_cut_ps, whole_ps);
-}
-
-// Goals with 4 dimensions and 64 chunks: 2 ms of CPU time for LP-split, 50 ms for the whole portfolio.
-TEST(SecondLevel, PlanningTimes) {
-  const auto milliseconds = [](auto&& run) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  };
-  for (const PaperSystem& system : paper_systems()) {
-    const Topology topology = to_topology(system);
-    PolicyCase test = second_level_case(topology, uint64_t{256} << 20, 64);
-    plan_baseline(test.request());  // caches the costs of algorithms
-    const double split = milliseconds([&] { plan_lp_split(test.request()); });
-    const double first = milliseconds([&] { plan_portfolio(test.request()); });
-    SecondLevel level(topology);
-    test.request().second_level = &level;
-    const double second = milliseconds([&] { plan_portfolio(test.request()); });
-    SelectionRequest request;
-    request.bytes = uint64_t{256} << 20;
-    SelectionConfig config;
-    config.policy = "auto";
-    const double selection = milliseconds([&] { EXPECT_TRUE(select_schedule(request, topology, config).ok()); });
-    std::printf("%-22s LP-split %6.2f ms, portfolio %6.2f ms, with the second level %6.2f ms, selection %6.2f ms\n",
-                std::string(system.name).c_str(), split, first, second, selection);
-  }
 }
 
 }  // namespace
