@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "conformance/api_call.h"
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 #include "topology/calibration_file.h"
 
@@ -21,16 +22,6 @@ using trestle::Topology;
 
 constexpr int kRanks = 4;
 constexpr const char* kHost = "calibration-test";
-
-class Folder {
- public:
-  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path(const std::string& name = "") const { return std::string(path_) + "/" + name; }
-
- private:
-  char path_[32] = "/tmp/trestle-test-XXXXXX";
-};
 
 // The topology of these tests' ranks.
 Topology asked() {
@@ -52,13 +43,13 @@ Topology measured(uint64_t inner_mbps, uint64_t outer_mbps) {
   return topology;
 }
 
-std::string write(const Folder& folder, const Topology& topology) {
+std::string write(const TemporaryFolder& folder, const Topology& topology) {
   const std::string path = trestle::calibration_path(folder.path(), key());
   EXPECT_TRUE(trestle::write_calibration(path, key(), topology).ok());
   return path;
 }
 
-ranks::Env variables(const Folder& folder, const std::string& mode) {
+ranks::Env variables(const TemporaryFolder& folder, const std::string& mode) {
   return {{"TRESTLE_CALIBRATE", mode}, {"TRESTLE_CALIBRATION_DIR", folder.path()}, {"TRESTLE_HOSTID", kHost}};
 }
 
@@ -107,8 +98,8 @@ size_t warnings(const std::vector<ranks::Outcome>& outcomes) {
 }
 
 TEST(CalibrationTest, RankZeroHasTheFileForAll) {
-  const Folder full;
-  const Folder empty;
+  const TemporaryFolder full;
+  const TemporaryFolder empty;
   write(full, measured(500, 100));
   const auto with = [&](int holder) {
     return predictions([&, holder](int rank) { return variables(rank == holder ? full : empty, "cached"); });
@@ -134,7 +125,7 @@ std::string schedule(const std::vector<ranks::Outcome>& outcomes) {
 
 // A deterministic call's time is predicted with measured speeds, but its schedule follows from nominal speeds.
 TEST(CalibrationTest, DeterministicCallsDoTheSameWhateverWasMeasured) {
-  const Folder folder;
+  const TemporaryFolder folder;
   write(folder, measured(500, 100'000));
   const auto chosen = [&](const char* mode, bool deterministic) {
     const auto env = [&](int) {
@@ -151,7 +142,7 @@ TEST(CalibrationTest, DeterministicCallsDoTheSameWhateverWasMeasured) {
 }
 
 TEST(CalibrationTest, BadFilesAreIgnoredWithOneWarning) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string nominal = prediction(predictions([&](int) { return variables(folder, "cached"); }));
   const std::string path = write(folder, measured(500, 100));
   std::string good;
@@ -178,7 +169,7 @@ TEST(CalibrationTest, AbsurdNumbersChangeNoResult) {
     dimension.shared_ps_per_byte = 1'000'000'000;
   }
   for (const Topology& absurd : {measured(1, 1'000'000), measured(1'000'000, 1), slow_shared}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     write(folder, absurd);
     for (const char* policy : {"baseline", "themis", "auto"}) {
       ranks::on_processes(
@@ -204,8 +195,8 @@ TEST(CalibrationTest, AbsurdNumbersChangeNoResult) {
 }
 
 TEST(CalibrationTest, FullMeasuresOnceAndKeeps) {
-  const Folder folder;
-  const Folder empty;
+  const TemporaryFolder folder;
+  const TemporaryFolder empty;
   const auto env = [&](const std::string& mode) {
     return [&folder, &empty, mode](int rank) {
       ranks::Env env = variables(rank == 0 ? folder : empty, mode);
@@ -229,7 +220,7 @@ TEST(CalibrationTest, FullMeasuresOnceAndKeeps) {
 
 // Ranks that share one process measure too.
 TEST(CalibrationTest, FullAmongThreads) {
-  const Folder folder;
+  const TemporaryFolder folder;
   ranks::on_threads({.ranks = kRanks, .dims = "2x2"},
                     [](int rank, trestleComm_t comm) { api::run_and_verify({.count = 50'000}, rank, kRanks, comm); },
                     {{"TRESTLE_CALIBRATE", "full"}, {"TRESTLE_CALIBRATION_DIR", folder.path()}});
@@ -238,8 +229,8 @@ TEST(CalibrationTest, FullAmongThreads) {
 
 // One field requests the measurement, another one names the folder. Both override the variables.
 TEST(CalibrationTest, FieldsOfTheConfigStandForTheVariables) {
-  const Folder folder;
-  const Folder other;
+  const TemporaryFolder folder;
+  const TemporaryFolder other;
   ranks::isolated(
       [&] {
         const std::string path = folder.path();
@@ -277,7 +268,7 @@ Ended shell(const std::string& line) {
 const std::string kCommand = TRESTLE_COMMAND;
 
 TEST(CalibrateCommand, MeasuresKeepsAndWritesATopologyFile) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string variables = "TRESTLE_HOSTID=" + std::string(kHost) + " TRESTLE_CALIBRATION_DIR=" + folder.path() +
                                 " TRESTLE_DIMS=2x2 TRESTLE_TRANSPORT=shm TRESTLE_CALIBRATE=cached ";
   const std::string file = folder.path("links.json");
@@ -307,7 +298,7 @@ TEST(CalibrateCommand, MeasuresKeepsAndWritesATopologyFile) {
 }
 
 TEST(CalibrateCommand, KeepsNothingWhereItIsOff) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Ended ended = shell("TRESTLE_CALIBRATE=off TRESTLE_CALIBRATION_DIR=" + folder.path() + " " + kCommand +
                             " run -n 2 -- " + kCommand + " calibrate");
   EXPECT_EQ(ended.code, 0) << ended.output;

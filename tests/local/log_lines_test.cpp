@@ -1,28 +1,16 @@
 // The lines of a real job's log with TRESTLE_DEBUG and TRESTLE_DEBUG_SUBSYS: the version, and for each subsystem lines
 // if it is on and none if it is off.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <vector>
 
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 #include "trestle/log.h"
 
 namespace {
-
-class Folder {
- public:
-  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path(const std::string& name) const { return std::string(path_) + "/" + name; }
-
- private:
-  char path_[32] = "/tmp/trestle-test-XXXXXX";
-};
 
 std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
   std::vector<std::string> lines;
@@ -74,7 +62,7 @@ void work(ranks::Process& process) {
 
 // The log of every rank.
 std::vector<std::string> logs(ranks::Env env, const std::function<void(ranks::Process&)>& body = work) {
-  const Folder folder;
+  const TemporaryFolder folder;
   ranks::Job job;
   job.ranks = kSettings.ranks;
   job.env = [&](int rank) {
@@ -85,11 +73,7 @@ std::vector<std::string> logs(ranks::Env env, const std::function<void(ranks::Pr
   job.body = body;
   ranks::expect_ended_well(ranks::run(job));
   std::vector<std::string> texts;
-  for (int r = 0; r < job.ranks; ++r) {
-    std::ostringstream text;
-    text << std::ifstream(folder.path(std::to_string(r))).rdbuf();
-    texts.push_back(text.str());
-  }
+  for (int r = 0; r < job.ranks; ++r) texts.push_back(folder.content(std::to_string(r)));
   return texts;
 }
 
@@ -115,15 +99,14 @@ TEST(VersionLine, IsOnceAtRankZeroFromLevelVersionOn) {
 
 // Two communicators whose ranks are all in this process.
 TEST(VersionLine, IsOnceInAProcess) {
-  const Folder folder;
+  const TemporaryFolder folder;
   ranks::isolated(
       [] {
         for (int i = 0; i < 2; ++i) ranks::run_threads({.ranks = 2}, [](int, trestleComm_t) {});
       },
       {{"NCCL_DEBUG", "VERSION"}, {"TRESTLE_DEBUG_FILE", folder.path("log")}});
-  std::ostringstream text;
-  text << std::ifstream(folder.path("log")).rdbuf();
-  EXPECT_EQ(lines_with(text.str(), "VERSION Trestle ").size(), 1u) << text.str();
+  const std::string text = folder.content("log");
+  EXPECT_EQ(lines_with(text, "VERSION Trestle ").size(), 1u) << text;
 }
 
 // One line per call, in the order of the calls, on the board and in phases.

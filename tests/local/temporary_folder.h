@@ -22,6 +22,11 @@ class TemporaryFolder {
     EXPECT_TRUE(file.is_open()) << path(name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  // Returns the path.
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
 
  private:
   char path_[32] = "/tmp/trestle_test_XXXXXX";

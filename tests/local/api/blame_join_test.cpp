@@ -9,6 +9,7 @@
 
 #include "local/api/ending.h"
 #include "local/api/sockets.h"
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -36,19 +37,6 @@ Way by_address(uint16_t port) {
 Way by_store(const std::string& path) {
   return {{{"TRESTLE_STORE", "file:" + path}}, "the rendezvous file:" + path + " (TRESTLE_STORE)"};
 }
-
-class Directory {
- public:
-  Directory() : path_(::mkdtemp(name_)) {}
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  char name_[32] = "/tmp/trestle-blame-XXXXXX";
-  const std::string path_;
-};
 
 // Returns every survivor's sentence. `end` runs on the victim before any call of the library.
 std::vector<std::string> sentences(const Way& way, int victim, const std::function<void()>& end) {
@@ -93,7 +81,7 @@ TEST(ApiBlameJoin, ARankThatDoesNotComeIsNamedWithThePlace) {
   for (const int victim : {0, 2}) {
     expect_missed(by_launcher(free_port(8)), victim);
     expect_missed(by_address(free_port()), victim);
-    const Directory directory;
+    const TemporaryFolder directory;
     expect_missed(by_store(directory.path()), victim);
   }
 }

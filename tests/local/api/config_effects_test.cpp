@@ -10,6 +10,7 @@
 
 #include "conformance/api_call.h"
 #include "local/api/sockets.h"
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -19,16 +20,6 @@ using ranks::refused;
 using ranks::succeeded;
 
 constexpr int64_t kTimeoutMs = 20'000;
-
-class Folder {
- public:
-  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_; }
-
- private:
-  char path_[32] = "/tmp/trestle-test-XXXXXX";
-};
 
 trestleConfig_t config_of(const std::function<void(trestleConfig_t&)>& change) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
@@ -67,7 +58,7 @@ TEST(ApiConfigEffects, CommIdIsWhereRanksMeet) {
 }
 
 TEST(ApiConfigEffects, StoreIsWhereRanksMeet) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string store = "file:" + folder.path() + "/store";
   meet_without_id(
       3, [&](trestleConfig_t& config, int) { config.store = store.c_str(); }, expect_work);

@@ -1,10 +1,7 @@
 // Configuration files of a process: which value wins, and the answer to a mistake in a file.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -12,20 +9,6 @@ namespace {
 
 using ranks::refused;
 using ranks::succeeded;
-
-class Folder {
- public:
-  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path() + "/" + name) << text;
-    return path() + "/" + name;
-  }
-
- private:
-  char path_[32] = "/tmp/trestle-test-XXXXXX";
-};
 
 // Sets a policy that does not exist: the communicator's error then names the source that set it.
 std::string policy(const std::string& name) {
@@ -43,7 +26,7 @@ void expect_refused(const ranks::Env& env, const std::vector<std::string>& facts
 }
 
 TEST(ApiConfigFile, AnUnknownNameIsRefusedWithItsLineAndTheNearestOne) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("job.conf", "# of this job\nTRESTLE_CHUNCKS=4\n");
   expect_refused({{"TRESTLE_CONF_FILE", path}}, {path + ":2:", "TRESTLE_CHUNCKS", "TRESTLE_CHUNKS?"});
 }
@@ -58,13 +41,13 @@ TEST(ApiConfigFile, OneThatIsNamedMustBeThere) {
 }
 
 TEST(ApiConfigFile, TheOneInTheHomeDirectoryIsRead) {
-  const Folder home;
+  const TemporaryFolder home;
   const std::string path = home.write(".trestle.conf", "\n\n" + policy("of-home"));
   expect_refused({{"HOME", home.path()}}, {path + ":3:", "TRESTLE_SCHED", "of-home"});
 }
 
 TEST(ApiConfigFile, TheNamedOneStandsInsteadOfTheOneInTheHomeDirectory) {
-  const Folder home;
+  const TemporaryFolder home;
   home.write(".trestle.conf", policy("of-home"));
   const std::string path = home.write("job.conf", policy("of-job"));
   expect_refused({{"HOME", home.path()}, {"TRESTLE_CONF_FILE", path}}, {path + ":1:", "of-job"});
@@ -73,7 +56,7 @@ TEST(ApiConfigFile, TheNamedOneStandsInsteadOfTheOneInTheHomeDirectory) {
 }
 
 TEST(ApiConfigFile, TheEnvironmentStandsAboveThem) {
-  const Folder home;
+  const TemporaryFolder home;
   home.write(".trestle.conf", policy("of-home"));
   ranks::on_threads({.ranks = 2}, [](int, trestleComm_t) {}, {{"HOME", home.path()}, {"TRESTLE_SCHED", "baseline"}});
 }
@@ -92,7 +75,7 @@ double predicted(int chunks) {
 
 // Correct values of a file have effect. The caller's struct overrides them.
 TEST(ApiConfigFile, ValuesHold) {
-  const Folder home;
+  const TemporaryFolder home;
   home.write(".trestle.conf", "TRESTLE_DIMS=2x2\nTRESTLE_SCHED=baseline\nTRESTLE_CHUNKS=16\n");
   ranks::isolated(
       [] {

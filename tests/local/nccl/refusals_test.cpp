@@ -1,13 +1,12 @@
 // What NCCL's interface refuses over Trestle, each with code and sentence; configurations; registrations.
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 
 #include "local/nccl/nccl_ranks.h"
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 
 namespace {
@@ -238,23 +237,9 @@ TEST(NcclConfigs, AreReadAsFarAsTheyGo) {
   });
 }
 
-class LogFile {
- public:
-  LogFile() { close(mkstemp(path_)); }
-  ~LogFile() { unlink(path_); }
-  std::string path() const { return path_; }
-  std::string text() const {
-    std::ifstream in(path_);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
- private:
-  char path_[40] = "/tmp/trestle-nccl-XXXXXX";
-};
-
 TEST(NcclMemory, AnythingCanBeRegistered) {
-  const LogFile log;
-  const ranks::Env env = {{"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_FILE", log.path()}};
+  const TemporaryFolder folder;
+  const ranks::Env env = {{"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_FILE", folder.path("log")}};
   alone(
       [](ncclComm_t comm) {
         int data[100] = {};
@@ -280,7 +265,7 @@ TEST(NcclMemory, AnythingCanBeRegistered) {
         EXPECT_TRUE(succeeded(ncclMemFree(allocated)));
       },
       env);
-  const std::string text = log.text();
+  const std::string text = folder.content("log");
   EXPECT_TRUE(ranks::contains(text, "CommRegister: 400 bytes at")) << text;
   EXPECT_TRUE(ranks::contains(text, "are used as they are")) << text;
   EXPECT_TRUE(ranks::contains(text, "CommRegister: 8192 bytes at")) << text;
