@@ -109,7 +109,15 @@ class Memory {
   std::vector<float> memory_, expected_;
 };
 
-Schedule schedule_for(const Case& c, const Topology& topology, const std::string& algo, uint32_t chunks) {
+// How a schedule is selected.
+struct Way {
+  std::string algo{};
+  uint32_t chunks = 0;
+  const char* policy = "";
+  const char* intra = "";
+};
+
+Schedule schedule_for(const Case& c, const Topology& topology, const Way& way) {
   SelectionRequest request;
   request.collective = c.collective;
   PrepareRequest prepare;
@@ -119,8 +127,10 @@ Schedule schedule_for(const Case& c, const Topology& topology, const std::string
   request.bytes = vector_elements(prepare, topology.ranks()) * 4;
   request.root = c.root;
   SelectionConfig config;
-  config.algo = algo;
-  config.chunks = chunks;
+  config.algo = way.algo;
+  config.chunks = way.chunks;
+  if (*way.policy != '\0') config.policy = way.policy;
+  if (*way.intra != '\0') config.intra = way.intra;
   auto schedule = select_schedule(request, topology, config);
   EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
   return std::move(schedule).value();
@@ -150,14 +160,14 @@ std::string describe(const Case& c, const Topology& topology, const Schedule& sc
 class Ways : public testing::TestWithParam<std::vector<int32_t>> {
  protected:
   // Runs all sizes, roots and buffer placements.
-  void run_all(Collective collective, const std::string& algo, uint32_t chunks) {
+  void run_all(Collective collective, const Way& way) {
     const Topology topology = engine_grid(GetParam());
     SimCluster cluster(topology, options_for(topology, ++seed_));
     for (const size_t count : {0u, 1u, 37u, 9001u}) {
       for (int32_t root = 0; root < (has_root(collective) ? topology.ranks() : 1); ++root) {
         for (const bool in_place : {false, true}) {
           const Case c{collective, count, root, in_place, root % 2 == 0 ? ReduceOp::kSum : ReduceOp::kMax};
-          const Schedule schedule = schedule_for(c, topology, algo, chunks);
+          const Schedule schedule = schedule_for(c, topology, way);
           SCOPED_TRACE(describe(c, topology, schedule));
           run_case(c, topology, schedule, cluster);
           if (HasFatalFailure()) return;
@@ -179,36 +189,36 @@ class Ways : public testing::TestWithParam<std::vector<int32_t>> {
 TEST_P(Ways, FreelySelected) {
   for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
                                       Collective::kBroadcast, Collective::kReduce, Collective::kAllToAll}) {
-    run_all(collective, "", 0);
+    run_all(collective, {"", 0});
   }
 }
 
 TEST_P(Ways, BroadcastAndReduceByEveryAlgorithm) {
   for (const char* name : {"tree", "dbtree", "chain", "direct"}) {
     for (const uint32_t chunks : {1u, 3u}) {
-      run_all(Collective::kBroadcast, on_each(name), chunks);
-      run_all(Collective::kReduce, on_each(name), chunks);
+      run_all(Collective::kBroadcast, {on_each(name), chunks});
+      run_all(Collective::kReduce, {on_each(name), chunks});
     }
   }
-  run_all(Collective::kBroadcast, "direct,tree,ring", 2);
-  run_all(Collective::kReduce, "dbtree,ring,direct", 2);
+  run_all(Collective::kBroadcast, {"direct,tree,ring", 2});
+  run_all(Collective::kReduce, {"dbtree,ring,direct", 2});
 }
 
 TEST_P(Ways, ByBruck) {
-  run_all(Collective::kAllToAll, "*bruck", 1);
-  run_all(Collective::kAllGather, "*bruck", 1);
-  for (const uint32_t chunks : {1u, 3u}) run_all(Collective::kAllGather, on_each("bruck"), chunks);
+  run_all(Collective::kAllToAll, {"*bruck", 1});
+  run_all(Collective::kAllGather, {"*bruck", 1});
+  for (const uint32_t chunks : {1u, 3u}) run_all(Collective::kAllGather, {on_each("bruck"), chunks});
 }
 
 TEST_P(Ways, AllToAllPairwise) {
-  run_all(Collective::kAllToAll, "*pairwise", 1);
+  run_all(Collective::kAllToAll, {"*pairwise", 1});
 }
 
 TEST_P(Ways, AllToAllOverTheDimensions) {
   for (const uint32_t chunks : {1u, 3u}) {
-    run_all(Collective::kAllToAll, on_each("direct"), chunks);
-    run_all(Collective::kAllToAll, on_each("bruck"), chunks);
-    run_all(Collective::kAllToAll, on_each("pairwise"), chunks);
+    run_all(Collective::kAllToAll, {on_each("direct"), chunks});
+    run_all(Collective::kAllToAll, {on_each("bruck"), chunks});
+    run_all(Collective::kAllToAll, {on_each("pairwise"), chunks});
   }
 }
 
@@ -220,7 +230,24 @@ TEST_P(Ways, AllReduceByEveryMixture) {
     const size_t names = GetParam().size();  // at most three
     size_t end = 0;
     for (size_t n = 0; n < names; ++n) end = text.find(',', end) + (n + 1 < names ? 1 : 0);
-    for (const uint32_t chunks : {1u, 5u}) run_all(Collective::kAllReduce, text.substr(0, end), chunks);
+    for (const uint32_t chunks : {1u, 5u}) run_all(Collective::kAllReduce, {text.substr(0, end), chunks});
+  }
+}
+
+// Chunks differ in their order of dimensions, and auto's in size.
+TEST_P(Ways, ByPoliciesThatOrderChunks) {
+  const Way kWays[] = {{on_each("ring"), 16, "themis", "scf"},
+                       {on_each("direct"), 16, "themis", "fifo"},
+                       {on_each("ring"), 16, "auto", "scf"}};
+  for (const Way& way : kWays) {
+    for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather})
+      run_all(collective, way);
+    const Topology topology = engine_grid(GetParam());
+    const Schedule schedule = schedule_for({Collective::kAllReduce, 9001, 0, false}, topology, way);
+    const auto first = [](const ChunkSchedule& chunk) { return chunk.phases.front().dimension; };
+    const bool alike = std::ranges::all_of(
+        schedule.chunks, [&](const ChunkSchedule& chunk) { return first(chunk) == first(schedule.chunks.front()); });
+    EXPECT_EQ(alike, GetParam().size() == 1) << way.policy << "\n" << to_string(schedule, topology);
   }
 }
 
@@ -230,7 +257,7 @@ TEST_P(Ways, AllReduceGivesAllRanksTheSameBits) {
   for (const char* algo : {"", "rd", "tree", "direct", "ring", "hd", "dbtree"}) {
     for (const size_t count : {1u, 37u, 9001u}) {
       const Case c{Collective::kAllReduce, count, 0, false};
-      const Schedule schedule = schedule_for(c, topology, algo, count > 100 ? 3 : 0);
+      const Schedule schedule = schedule_for(c, topology, {algo, count > 100 ? 3u : 0u});
       SCOPED_TRACE(describe(c, topology, schedule));
       Rng rng(count);
       std::vector<std::vector<float>> send(topology.ranks(), std::vector<float>(count));
@@ -265,7 +292,7 @@ TEST_P(Ways, BarrierHoldsAllRanks) {
         std::string("barrier:*dissemination"), std::string()}) {
     SimCall call;
     call.request.collective = Collective::kBarrier;
-    call.schedule = schedule_for(c, topology, algo, 0);
+    call.schedule = schedule_for(c, topology, {algo});
     call.buffers.resize(topology.ranks());
     SCOPED_TRACE(describe(c, topology, call.schedule));
     SimCluster all(topology, options_for(topology, 1));

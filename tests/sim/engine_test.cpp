@@ -1,4 +1,5 @@
-// The engine over simulated links. Delays do not change a bit of the data. No order of starts causes a deadlock.
+// The engine over simulated links. Delays of messages and of work do not change a bit of the data. No order of starts
+// causes a deadlock.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,47 +24,12 @@ TEST_P(Grids, AllReduceIsRightAndTheSameUnderAnyDelays) {
       expect_sums(reference);
       for (uint64_t seed = 1; seed <= 5; ++seed) {
         Job job = all_reduce_job(topology, count, chunks);
-        SimCluster cluster(topology, options_for(topology, seed, 50'000));
+        SimOptions options = options_for(topology, seed, 50'000);
+        if (seed % 2 == 0) options.work = {.mbps = 50'000, .launch_ns = 700, .most_delay_ns = 40'000};
+        SimCluster cluster(topology, options);
         auto jittered = cluster.run({job.call});
         ASSERT_TRUE(jittered.ok()) << jittered.error().message << " seed " << seed;
         ASSERT_EQ(job.recv, reference.recv) << "delays changed bits, seed " << seed;
-      }
-    }
-  }
-}
-
-TEST_P(Grids, ReduceScatterThenAllGatherGiveEveryRankItsOwnShard) {
-  const Topology topology = grid(GetParam());
-  const int32_t ranks = topology.ranks();
-  for (size_t block : {1u, 37u, 3001u}) {
-    const auto send = rounding_inputs(ranks, block * ranks, 11);
-    std::vector<std::vector<float>> shards(ranks, std::vector<float>(block));
-    std::vector<std::vector<float>> all(ranks, std::vector<float>(block * ranks));
-    SimCall scatter, gather;
-    scatter.request.collective = Collective::kReduceScatter;
-    gather.request.collective = Collective::kAllGather;
-    scatter.request.count = gather.request.count = block;
-    scatter.schedule = schedule_for(Collective::kReduceScatter, block * ranks * 4, topology, 2);
-    gather.schedule = schedule_for(Collective::kAllGather, block * ranks * 4, topology, 3);
-    for (int32_t r = 0; r < ranks; ++r) {
-      scatter.buffers.push_back({const_cast<float*>(send[r].data()), shards[r].data()});
-      gather.buffers.push_back({shards[r].data(), all[r].data()});
-    }
-    SimCluster cluster(topology, options_for(topology, 3, 20'000));
-    auto first = cluster.run({scatter});
-    ASSERT_TRUE(first.ok()) << first.error().message;
-    for (int32_t r = 0; r < ranks; ++r) {
-      for (size_t i = 0; i < block; ++i) {
-        double sum = 0;
-        for (const auto& input : send) sum += input[r * block + i];
-        ASSERT_NEAR(shards[r][i], sum, 1e-1) << "rank " << r << " element " << i;
-      }
-    }
-    auto second = cluster.run({gather});
-    ASSERT_TRUE(second.ok()) << second.error().message;
-    for (const auto& output : all) {
-      for (int32_t r = 0; r < ranks; ++r) {
-        ASSERT_EQ(0, std::memcmp(output.data() + r * block, shards[r].data(), block * 4)) << "shard " << r;
       }
     }
   }
@@ -89,18 +55,6 @@ INSTANTIATE_TEST_SUITE_P(Sim, Grids,
                                          std::vector<int32_t>{8}, std::vector<int32_t>{4, 2},
                                          std::vector<int32_t>{3, 5}, std::vector<int32_t>{2, 2, 2},
                                          std::vector<int32_t>{2, 3, 4}));
-
-TEST(Algorithms, EveryAlgorithmThatServesReducesOverTheEngine) {
-  const Topology topology = grid({7});
-  for (const Algorithm& algorithm : algorithms()) {
-    if (!algorithm.serves(PhaseKind::kAllReduce, 7)) continue;
-    Job job = all_reduce_job(topology, 10'007, 2, std::string(algorithm.name).c_str());
-    SimCluster cluster(topology, options_for(topology, 9, 10'000));
-    auto time = cluster.run({job.call});
-    ASSERT_TRUE(time.ok()) << algorithm.name << ": " << time.error().message;
-    expect_sums(job);
-  }
-}
 
 TEST(Prediction, OfALargeAllReduceIsNearTheSimulatedTime) {
   for (const auto& sizes : {std::vector<int32_t>{8}, std::vector<int32_t>{4, 2}}) {
