@@ -102,16 +102,6 @@ TEST_P(ApiDisagreement, IsFoundBetweenThreads) {
   }
 }
 
-TEST_P(ApiDisagreement, IsFoundBetweenProcesses) {
-  for (const char* transport : {"shm", "tcp"}) {
-    SCOPED_TRACE(transport);
-    const Mistake mistake = mistakes()[GetParam()];
-    ranks::on_processes(
-        {.ranks = 2, .transport = transport},
-        [&](ranks::Process& process, trestleComm_t comm) { make_mistake(mistake, process.rank, comm); }, {}, 50);
-  }
-}
-
 // Ranks that the difference does not concern are told too.
 TEST_P(ApiDisagreement, IsToldToAllRanks) {
   for (const char* transport : {"shm", "tcp"}) {
