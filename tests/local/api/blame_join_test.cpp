@@ -91,10 +91,9 @@ TEST(ApiBlameJoin, Rank0ThatStandsStillOrDiesAtTheRendezvousIsNamed) {
   for (const int signal : {SIGSTOP, SIGKILL}) {
     for (const int message : {1, 2, 4, 6, 9}) {
       SCOPED_TRACE(testing::Message() << "signal " << signal << ", message " << message);
-      for (const Way& way : {by_launcher(free_port(8)), by_address(free_port())}) {
-        for (const std::string& sentence : sentences(way, 0, [&] { ending::end_at_message(message, signal); }))
-          EXPECT_TRUE(sentence.starts_with("rank 0 ")) << sentence;
-      }
+      const Way way = (message % 2 == 0) == (signal == SIGKILL) ? by_launcher(free_port(8)) : by_address(free_port());
+      for (const std::string& sentence : sentences(way, 0, [&] { ending::end_at_message(message, signal); }))
+        EXPECT_TRUE(sentence.starts_with("rank 0 ")) << sentence;
     }
   }
 }
