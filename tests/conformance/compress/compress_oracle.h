@@ -33,6 +33,16 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& one);
 
+// All methods, each with a collective that can carry it out.
+struct Way {
+  int method;
+  int collective;
+};
+constexpr Way kWays[] = {{trestleTopKStar, trestleTopKRing},        {trestleTopKStar, trestleTopKTree},
+                         {trestleTopKVar, trestleTopKRing},         {trestleTopKVar, trestleTopKTree},
+                         {trestleTopKExact, trestleTopKAllGather},  {trestleTopKLayerwise, trestleTopKAllGather},
+                         {trestleTopKMultiSampling, trestleTopKAny}};
+
 class Oracle {
  public:
   explicit Oracle(const Case& one) : case_(one), residuals_(one.ranks, Floats(one.count)), step_(one.steps) {}
