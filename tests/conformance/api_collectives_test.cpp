@@ -50,7 +50,8 @@ TEST(ApiCollectives, EveryPairOfFactors) {
   Cover cover(factor_sizes(), is_allowed, 12);
   int failed = 0;
   uint64_t seed = 1000;
-  for (int c = 0; c < kCommunicators; ++c) {
+  const int communicators_tried = tried_of(kCommunicators);
+  for (int c = 0; c < communicators_tried; ++c) {
     const Choice fixed = communicators.next({});
     std::vector<Call> calls;
     Choice choice;
@@ -63,6 +64,7 @@ TEST(ApiCollectives, EveryPairOfFactors) {
     failed += testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count() > before ? 1 : 0;
     ASSERT_LE(failed, kMostFailedCases) << "too much is broken to go on";
   }
+  if (communicators_tried < kCommunicators) return;
   EXPECT_EQ(cover.missing(0, kFactors), 0u) << "the selection does not cover all pairs";
 }
 

@@ -12,6 +12,9 @@ namespace api {
 
 using Choice = std::vector<int>;  // one value per factor
 
+// Of so many communicators the first ones that this run of the tests tries: all of them, or a TESTS_PART-th.
+int tried_of(int communicators);
+
 class Cover {
  public:
   // sizes: the number of values of each factor. allowed: whether a combination makes sense.

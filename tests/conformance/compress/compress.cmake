@@ -9,6 +9,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/compress_types_test.cpp)
   # On a work queue that stands for a device, without the express path, and with several helper threads.
   trestle_test_run(NAME compress_api_delayed_test OF compress_api_test LABEL conformance TIMEOUT 900
+                   ARGS --gtest_filter=CompressedSums.*:CompressedTypes.*
                    ENVIRONMENT ${delayed} RANKS_TRESTLE_EXPRESS=0 RANKS_TRESTLE_PROGRESS_THREADS=3)
   # Looks below the C API, whose functions it finds in the library.
   trestle_test(NAME compress_exchange_test LABEL conformance LIBS trestle_api_calls trestle_compress_exchange SOURCES

@@ -23,5 +23,6 @@ if(TARGET trestle)
   endif()
   # On a work queue that stands for a device, without the express path, and with several helper threads.
   trestle_test_run(NAME gradient_api_delayed_test OF gradient_api_test LABEL conformance TIMEOUT 900
+                   ARGS --gtest_filter=GradientSums.*:GradientDelayed.*:GradientTopK.*:GradientUpdates.*
                    ENVIRONMENT ${delayed} RANKS_TRESTLE_EXPRESS=0 RANKS_TRESTLE_PROGRESS_THREADS=3)
 endif()
