@@ -13,6 +13,5 @@ if(TARGET trestle_cli AND TARGET all_reduce_perf)
     set_tests_properties(${name} PROPERTIES LABELS lab TIMEOUT 300 SKIP_RETURN_CODE 77)
   endforeach()
   set_tests_properties(cuts_test PROPERTIES TIMEOUT 1800) # LAB_CUTS=100 takes some minutes
-  # The one compares rates, the other has a heartbeat of half a second.
-  set_tests_properties(rail_test lost_host_test PROPERTIES RUN_SERIAL ON)
+  set_tests_properties(lost_host_test PROPERTIES RUN_SERIAL ON) # its heartbeat is half a second
 endif()

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -35,6 +36,10 @@ inline UniqueIdBytes loopback_id() {
 
 using Joined = Result<std::unique_ptr<Bootstrap>>;
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 // Joins all at once, each in its own thread. Results by index.
 inline std::vector<Joined> join_all(const std::vector<BootstrapConfig>& configs) {
   std::vector<Joined> results;
@@ -44,6 +49,19 @@ inline std::vector<Joined> join_all(const std::vector<BootstrapConfig>& configs)
     threads.emplace_back([&, i] { results[i] = Bootstrap::join(configs[i]); });
   for (std::thread& thread : threads) thread.join();
   return results;
+}
+
+// A job that fails at its deadline. A busy machine may be too slow for what must happen before: then it is tried again
+// with twice the time, until all ranks say `sentence` or 16 s were not enough.
+inline std::vector<Joined> join_until_told(
+    const std::string& sentence, const std::function<std::vector<BootstrapConfig>(int64_t deadline_ns)>& job) {
+  for (int64_t wait_ns = kSecond / 4;; wait_ns *= 2) {
+    std::vector<Joined> results = join_all(job(monotonic_clock().now_ns() + wait_ns));
+    const bool told = std::all_of(results.begin(), results.end(), [&](const Joined& joined) {
+      return !joined.ok() && contains(joined.error().message, sentence);
+    });
+    if (told || wait_ns >= 16 * kSecond) return results;
+  }
 }
 
 inline std::vector<BootstrapConfig> configs_for(int32_t nranks, const UniqueIdBytes& id) {
@@ -87,10 +105,6 @@ inline bool can_queue(size_t connections) {
   size_t most = 0;
   std::ifstream("/proc/sys/net/core/somaxconn") >> most;
   return most >= connections;
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace trestle
