@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -24,116 +23,126 @@ constexpr size_t kOffsets = 4;  // of the first element behind a boundary, in el
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-std::vector<float> numbers(Rng& rng, size_t length) {
-  constexpr std::array<float, 8> kSpecial = {0.0f, -0.0f, kNan, -kNan, kInfinite, -kInfinite, 3.4e38f, -1e-45f};
-  std::vector<float> values(length);
+template <class T>
+std::vector<T> numbers(Rng& rng, size_t length) {
+  using Limits = std::numeric_limits<T>;
+  constexpr std::array<T, 8> kSpecial = {0,
+                                         -T{0},
+                                         Limits::quiet_NaN(),
+                                         -Limits::quiet_NaN(),
+                                         Limits::infinity(),
+                                         -Limits::infinity(),
+                                         Limits::max(),
+                                         -Limits::denorm_min()};
+  std::vector<T> values(length);
   const uint64_t special = rng.below(3);  // none, some, many
-  for (float& value : values) {
-    value = std::ldexp(static_cast<float>(rng.uniform() - 0.5), static_cast<int>(rng.below(9)) - 4);
+  for (T& value : values) {
+    value = std::ldexp(static_cast<T>(rng.uniform() - 0.5), static_cast<int>(rng.below(9)) - 4);
     if (special != 0 && rng.below(special == 1 ? 20 : 2) == 0) value = kSpecial[rng.below(kSpecial.size())];
   }
   return values;
 }
 
+const kernels::SparseLoopsOf<float>& loops_for(const kernels::SparseLoops& loops, float) {
+  return loops;
+}
+const kernels::SparseLoopsOf<double>& loops_for(const kernels::SparseLoops& loops, double) {
+  return loops.of_doubles;
+}
+
 // Calls f(loops, values, length) for all sets of loops, lengths and offsets.
-template <class F>
+template <class T, class F>
 void for_all(F f) {
   for (const SparseLoopSet& set : sparse_loop_sets()) {
     Rng rng(1);
     for (const size_t length : kLengths) {
       for (size_t offset = 0; offset < kOffsets; ++offset) {
         SCOPED_TRACE(testing::Message() << set.name << ", " << length << " elements from " << offset);
-        const std::vector<float> values = numbers(rng, kMost + kOffsets);
-        f(set.loops, values.data() + offset, length);
+        const std::vector<T> values = numbers<T>(rng, kMost + kOffsets);
+        f(loops_for(set.loops, T{}), values.data() + offset, length);
         if (testing::Test::HasFatalFailure()) return;
       }
     }
   }
 }
 
-bool reaches(float value, float threshold) {
-  return !(std::abs(value) < threshold);
+template <class T>
+bool same_number(T a, T b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-const std::array<float, 6> kThresholds = {0, 1e-45f, 0.25f, 1.5f, 3.4e38f, kInfinite};
+template <class T>
+class SparseLoopsOfType : public testing::Test {};
+using SparseTypes = testing::Types<float, double>;
+TYPED_TEST_SUITE(SparseLoopsOfType, SparseTypes);
 
-TEST(SparseKernels, CountWhatReachesAThreshold) {
-  for_all([](const kernels::SparseLoops& loops, const float* values, size_t length) {
-    for (const float threshold : kThresholds) {
-      size_t expected = 0;
-      for (size_t i = 0; i < length; ++i) expected += reaches(values[i], threshold);
-      ASSERT_EQ(loops.count_reaching(values, length, threshold), expected) << threshold;
-    }
-  });
-}
-
-TEST(SparseKernels, SelectWhatReachesAThreshold) {
-  for_all([](const kernels::SparseLoops& loops, const float* values, size_t length) {
+TYPED_TEST(SparseLoopsOfType, CountAndSelectWhatReachesAThreshold) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  for_all<T>([](const auto& loops, const T* values, size_t length) {
     constexpr uint32_t kGuard = 0xa5a5a5a5;
-    for (const float threshold : kThresholds) {
-      const uint32_t first = 0xffff'ffff - static_cast<uint32_t>(length);
-      std::vector<uint32_t> indices(length + kSelectSlack + 1, kGuard);
-      std::vector<float> selected(length + kSelectSlack + 1, std::bit_cast<float>(kGuard));
-      const size_t count = loops.select_reaching(indices.data(), selected.data(), values, length, threshold, first);
-      size_t at = 0;
-      for (size_t i = 0; i < length; ++i) {
-        if (!reaches(values[i], threshold)) continue;
-        ASSERT_LT(at, count);
-        ASSERT_EQ(indices[at], first + i);
-        ASSERT_EQ(std::memcmp(&selected[at], &values[i], sizeof(float)), 0) << i;
-        ++at;
+    for (const double number : {0.0, 0.25, 0.25 + 1e-12, 1.5}) {
+      for (const T threshold : {static_cast<T>(number), Limits::denorm_min(), Limits::max(), Limits::infinity()}) {
+        const uint32_t first = 0xffff'ffff - static_cast<uint32_t>(length);
+        std::vector<uint32_t> indices(length + kSelectSlack + 1, kGuard);
+        std::vector<T> selected(length + kSelectSlack + 1, 77);
+        const size_t count = loops.select_reaching(indices.data(), selected.data(), values, length, threshold, first);
+        ASSERT_EQ(loops.count_reaching(values, length, threshold), count);
+        size_t at = 0;
+        for (size_t i = 0; i < length; ++i) {
+          if (std::abs(values[i]) < threshold) continue;
+          ASSERT_LT(at, count);
+          ASSERT_EQ(indices[at], first + i);
+          ASSERT_EQ(std::memcmp(&selected[at], &values[i], sizeof(T)), 0) << i;
+          ++at;
+        }
+        ASSERT_EQ(at, count);
+        EXPECT_EQ(indices.back(), kGuard);
+        EXPECT_EQ(selected.back(), 77);
       }
-      ASSERT_EQ(at, count);
-      EXPECT_EQ(indices.back(), kGuard);
-      EXPECT_EQ(std::bit_cast<uint32_t>(selected.back()), kGuard);
     }
   });
 }
 
-TEST(SparseKernels, FindFiniteElements) {
-  for_all([](const kernels::SparseLoops& loops, const float* values, size_t length) {
-    kernels::FiniteElements expected;
-    for (size_t i = 0; i < length; ++i) {
-      if (!std::isfinite(values[i])) continue;
-      ++expected.count;
-      expected.largest = std::max(expected.largest, std::abs(values[i]));
-    }
-    const kernels::FiniteElements finite = loops.find_finite(values, length);
-    ASSERT_EQ(finite.count, expected.count);
-    ASSERT_EQ(finite.largest, expected.largest);
-  });
-}
-
-TEST(SparseKernels, AddUpInSixteenParts) {
-  for_all([](const kernels::SparseLoops& loops, const float* values, size_t length) {
+// Squares round, and are added afterwards: no instruction set may do both at once.
+TYPED_TEST(SparseLoopsOfType, AddUpInSixteenParts) {
+  using T = TypeParam;
+  for_all<T>([](const auto& loops, const T* values, size_t length) {
     std::array<double, 16> magnitudes, squares;
     for (size_t j = 0; j < 16; ++j) magnitudes[j] = squares[j] = 0.1 * static_cast<double>(j);
     std::array<double, 16> expected_magnitudes = magnitudes, expected_squares = squares;
+    kernels::FiniteElementsOf<T> expected;
     for (size_t i = 0; i < length; ++i) {
-      if (std::isfinite(values[i])) expected_magnitudes[i % 16] += std::abs(values[i]);
-      expected_squares[i % 16] += double{values[i]} * values[i];
+      volatile double square = double{values[i]} * values[i];
+      expected_squares[i % 16] += square;
+      if (!std::isfinite(values[i])) continue;
+      expected_magnitudes[i % 16] += std::abs(values[i]);
+      ++expected.count;
+      expected.largest = std::max(expected.largest, std::abs(values[i]));
     }
     loops.add_magnitudes(magnitudes.data(), values, length);
     loops.add_squares(squares.data(), values, length);
     for (size_t j = 0; j < 16; ++j) {
       ASSERT_EQ(magnitudes[j], expected_magnitudes[j]) << j;
-      ASSERT_TRUE(squares[j] == expected_squares[j] || (std::isnan(squares[j]) && std::isnan(expected_squares[j])));
+      ASSERT_TRUE(same_number(squares[j], expected_squares[j])) << j;
     }
+    const auto finite = loops.find_finite(values, length);
+    ASSERT_EQ(finite.count, expected.count);
+    ASSERT_EQ(finite.largest, expected.largest);
   });
 }
 
-TEST(SparseKernels, AddAndCountNans) {
-  for_all([](const kernels::SparseLoops& loops, const float* values, size_t length) {
-    std::vector<float> sums(length + 1, 0.3f);
+TYPED_TEST(SparseLoopsOfType, AddAndCountNans) {
+  using T = TypeParam;
+  for_all<T>([](const auto& loops, const T* values, size_t length) {
+    const T begin = static_cast<T>(0.3);
+    std::vector<T> sums(length + 1, begin);
     size_t nans = 0;
     for (size_t i = 0; i < length; ++i) nans += std::isnan(values[i]);
     Displaced bytes(values, length);
     ASSERT_EQ(loops.add(sums.data(), bytes.data(), length), nans);
-    for (size_t i = 0; i < length; ++i) {
-      const float expected = 0.3f + values[i];
-      ASSERT_TRUE(sums[i] == expected || (std::isnan(sums[i]) && std::isnan(expected))) << i;
-    }
-    EXPECT_EQ(sums.back(), 0.3f);
+    for (size_t i = 0; i < length; ++i) ASSERT_TRUE(same_number(sums[i], begin + values[i])) << i;
+    EXPECT_EQ(sums.back(), begin);
   });
 }
 
