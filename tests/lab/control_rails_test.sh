@@ -6,24 +6,11 @@
 # Usage: control_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible. LAB_SEED (1)
 # chooses other moments, LAB_LOSSES (6) how many there are in each of the two jobs.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 seed=${LAB_SEED:-1}
+name+=": seed $seed"
 losses=${LAB_LOSSES:-6}
-
-fail() {
-  echo "control_rails_test: seed $seed: $*" >&2
-  sed 's/^/  /' "$files/out" >&2
-  exit 1
-}
-
-# until_said TEXT COUNT: waits until the job has written lines with TEXT that often.
-until_said() {
-  until (($(grep -c "$1" "$files/out") >= $2)); do
-    kill -0 "$job" 2>/dev/null || fail "the job ended before it said '$1' $2 times"
-  done
-}
 
 # start ARGUMENTS...: a job that reduces 1 MiB again and again.
 start() {
@@ -147,7 +134,6 @@ kill_rank_2() {
 }
 
 if [[ "${3:-}" == --inside ]]; then
-  files=$4
   RANDOM=$seed
   step() {
     echo "$*" >>"$files/steps"
@@ -166,19 +152,6 @@ if [[ "${3:-}" == --inside ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "control_rails_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "control_rails_test: skipped: there can be no lab here"
-  exit 77
-fi
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-# A job that hangs ends before ctest's limit does, so that its output is seen.
-code=0
-timeout 270 "$lab" inside 4@200+100 -- "$0" "$1" "$2" --inside "$files" || code=$?
-((code != 124)) || fail "not finished after 270 s; the steps that began: $(tr '\n' ' ' <"$files/steps")"
-((code == 0)) || exit "$code"
+require_lab
+inside 4@200+100
 echo "control_rails_test: passed"

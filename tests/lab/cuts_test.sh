@@ -5,9 +5,8 @@
 # reason if no lab is possible. LAB_CUTS (3): number of cuts, each during at least 10 verified all-reduces. LAB_SEED (1)
 # chooses other ones.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 cuts=${LAB_CUTS:-3}
 verified_per_row=20  # -c 10, out of place and in place
 patience=60          # seconds without a line of the job: it stands still
@@ -67,7 +66,6 @@ cut_once() {
 }
 
 if [[ "${3:-}" == --inside ]]; then
-  files=$4
   seed=${LAB_SEED:-1} cut=0 what='before the first' lost=0 back=0 rows=0
   RANDOM=$seed
   # Without an interface in the topology file the rails are those of TRESTLE_RAILS.
@@ -90,15 +88,6 @@ if [[ "${3:-}" == --inside ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "cuts_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "cuts_test: skipped: there can be no lab here"
-  exit 77
-fi
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-"$lab" inside 4@200+100 -- "$0" "$1" "$2" --inside "$files"
+require_lab
+inside 4@200+100 1700
 echo "cuts_test: passed"

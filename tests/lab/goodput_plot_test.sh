@@ -3,16 +3,11 @@
 # known, and in a lab from a job. Usage: goodput_plot_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab
 # is possible; the picture of known samples needs none.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 plot=$source_dir/scripts/lab_goodput
 files=$(mktemp -d)
 trap 'rm -rf "$files"' EXIT
-
-fail() {
-  echo "goodput_plot_test: $*" >&2
-  exit 1
-}
 
 # refused WHAT ARGUMENTS...: an error that says WHAT.
 refused() {
@@ -57,14 +52,7 @@ texts = {e.text for e in tree.parse(sys.argv[1]).iter() if e.tag.endswith("text"
 assert {"d1r2 down", "d1r2 <up>", "seconds"} <= texts
 END
 
-if ((EUID != 0)); then
-  echo "goodput_plot_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$source_dir/scripts/lab" run 2@100 -- true; then
-  echo "goodput_plot_test: skipped: there can be no lab here"
-  exit 77
-fi
+require_lab
 "$plot" --system 2@100+50 --seconds 3 --changes down,up --samples "$files/job.json" "$files/job.svg"
 python3 - "$files/job.json" "$files/job.svg" <<'END' || fail "the picture of a job is wrong: $(cat "$files/job.json")"
 import json, sys, xml.etree.ElementTree as tree

@@ -3,27 +3,8 @@
 # with both families, and on hosts without IPv4. Usage: ipv6_rails_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a
 # reason if no lab is possible.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
-
-fail() {
-  echo "ipv6_rails_test: $*" >&2
-  sed 's/^/  /' "$files"/out.* >&2
-  exit 1
-}
-
-# said TEXT: how many lines with TEXT the ranks have written.
-said() {
-  cat "$files"/out.* | grep -c "$1" || true
-}
-
-# until_said TEXT COUNT: waits until the ranks have written lines with TEXT that often.
-until_said() {
-  until (($(said "$1") >= $2)); do
-    kill -0 "${jobs[0]}" 2>/dev/null || fail "the job ended before it said '$1' $2 times"
-  done
-}
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 
 # The rails of host $1 get IPv6 addresses, and nothing but the rails leads to the other host.
 to_ipv6() {
@@ -41,6 +22,7 @@ start() {
       "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 1 "$@" >"$files/out.$rank" 2>&1 &
     jobs[rank]=$!
   done
+  job=${jobs[0]}
 }
 
 finish() {
@@ -63,7 +45,6 @@ check() {
 }
 
 if [[ "${3:-}" == --inside ]]; then
-  files=$4
   export TRESTLE_RAIL_TIMEOUT=500ms TRESTLE_DEBUG=INFO TRESTLE_DEBUG_SUBSYS=NET,BOOTSTRAP
   jobs=()
   for rank in 0 1; do to_ipv6 "$rank"; done
@@ -83,22 +64,10 @@ if [[ "${3:-}" == --inside ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "ipv6_rails_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
 if [[ ! -e /proc/sys/net/ipv6 ]]; then
   echo "ipv6_rails_test: skipped: this kernel has no IPv6"
   exit 77
 fi
-if ! "$lab" run 2@100 -- true; then
-  echo "ipv6_rails_test: skipped: there can be no lab here"
-  exit 77
-fi
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-code=0
-timeout 270 "$lab" inside 2@200+100 -- "$0" "$1" "$2" --inside "$files" || code=$?
-((code != 124)) || fail "not finished after 270 s"
-((code == 0)) || exit "$code"
+require_lab
+inside 2@200+100
 echo "ipv6_rails_test: passed"

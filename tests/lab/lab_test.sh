@@ -3,14 +3,8 @@
 # the lab leaves nothing behind. Usage: lab_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is
 # possible.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
-
-fail() {
-  echo "lab_test: $*" >&2
-  exit 1
-}
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 
 if [[ "${3:-}" == --inside ]]; then
   policies=$("$LAB_BUILD/trestle" env | sed -n '/^TRESTLE_SCHED /,/^TRESTLE_INTRA /s/.*one of \([a-z,]*\).*/\1/p' | head -n 1)
@@ -30,16 +24,9 @@ if [[ "${3:-}" == --inside ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "lab_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "lab_test: skipped: there can be no lab here"
-  exit 77
-fi
+require_lab
 # A lab has no names, so it could leave only files and processes behind.
-"$lab" inside small -- "$0" "$source_dir" "$LAB_BUILD" --inside
+inside small
 if "$lab" run small -- sh -c 'exit "$RANK"'; then fail "a rank that fails must make the run fail"; fi
 if compgen -G "${TMPDIR:-/tmp}/trestle-lab.$$.*" >/dev/null; then fail "files were left"; fi
 if setpriv --reuid 65534 --clear-groups "$lab" run small -- true 2>/dev/null; then fail "it must refuse without root"; fi

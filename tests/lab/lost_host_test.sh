@@ -3,14 +3,8 @@
 # Both ranks must fail with a sentence that names the other's host. Usage: lost_host_test.sh SOURCE_DIR BUILD_DIR. Exits
 # with 77 and a reason if no lab is possible.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
-
-fail() {
-  echo "lost_host_test: $*" >&2
-  exit 1
-}
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 
 # expect RANK LOST: checks the output of rank RANK, which has ended.
 expect() {
@@ -20,7 +14,6 @@ expect() {
 }
 
 if [[ "${3:-}" == --inside ]]; then
-  files=$4
   # The deadline of the operations is longer than the test's own, so only the heartbeat can end them.
   export TRESTLE_HEARTBEAT=500ms TRESTLE_TIMEOUT=1h
   for rank in 0 1; do
@@ -42,14 +35,5 @@ if [[ "${3:-}" == --inside ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "lost_host_test: skipped: network namespaces need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "lost_host_test: skipped: there can be no lab here"
-  exit 77
-fi
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-"$lab" inside 2@100 -- "$0" "$source_dir" "$LAB_BUILD" --inside "$files"
+require_lab
+inside 2@100

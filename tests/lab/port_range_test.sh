@@ -3,15 +3,8 @@
 # one for its control mesh. With so many a job runs; with fewer it ends with a sentence that says how many are needed,
 # and for what. Usage: port_range_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
-
-fail() {
-  echo "port_range_test: $*" >&2
-  sed 's/^/  /' "$files/out" >&2
-  exit 1
-}
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 
 # expect PORTS OUTCOME: of a job with so many ports. OUTCOME: runs, or a part of the sentence. The lab's topology file
 # names the rails.
@@ -31,7 +24,6 @@ expect() {
 }
 
 if [[ "${3:-}" == --inside ]]; then
-  files=$4
   export LAB_CONTROL=rails
   while read -r system ports outcome; do
     [[ "$system" != "$LAB_SYSTEM" ]] || expect "$ports" "$outcome"
@@ -53,20 +45,6 @@ END
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "port_range_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "port_range_test: skipped: there can be no lab here"
-  exit 77
-fi
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-for system in 2@200 2@200+100 2x2@shm,200 2x2@shm,200+100; do
-  code=0
-  timeout 120 "$lab" inside "$system" -- "$0" "$1" "$2" --inside "$files" || code=$?
-  ((code != 124)) || fail "$system: not finished after 120 s"
-  ((code == 0)) || exit "$code"
-done
+require_lab
+for system in 2@200 2@200+100 2x2@shm,200 2x2@shm,200+100; do inside "$system" 120; done
 echo "port_range_test: passed"

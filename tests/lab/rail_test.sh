@@ -3,14 +3,8 @@
 # neighbours answer and by counted bytes. Usage: rail_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab
 # is possible.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
-
-fail() {
-  echo "rail_test: $*" >&2
-  exit 1
-}
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 
 # received [RANK] DEVICE: bytes that came in at a device of the rank's host; without RANK of the switch.
 received() {
@@ -157,15 +151,8 @@ if [[ "${3:-}" == --dimensions ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "rail_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "rail_test: skipped: there can be no lab here"
-  exit 77
-fi
+require_lab
 command -v python3 >/dev/null || fail "what sends over both rails needs python3"
 refused "this works inside a lab only" 1 down
-"$lab" inside 2@20+20 -- "$0" "$source_dir" "$LAB_BUILD" --inside
+inside 2@20+20
 "$lab" inside 2x2x2@shm,100,50 -- "$0" "$source_dir" "$LAB_BUILD" --dimensions

@@ -3,22 +3,8 @@
 # names. While one is set down, loses everything silently, and is healed, every sum is right. What the job tells of its
 # rails agrees with that. Usage: rails_job_test.sh SOURCE_DIR BUILD_DIR. Exits with 77 and a reason if no lab is possible.
 set -euo pipefail
-source_dir=$1
-export LAB_BUILD=$2
-lab=$source_dir/scripts/lab
-
-fail() {
-  echo "rails_job_test: $*" >&2
-  sed 's/^/  /' "$files/out" >&2
-  exit 1
-}
-
-# until_said TEXT COUNT: waits until the job has written lines with TEXT that often.
-until_said() {
-  until (($(grep -c "$1" "$files/out") >= $2)); do
-    kill -0 "$job" 2>/dev/null || fail "the job ended before it said '$1' $2 times"
-  done
-}
+# shellcheck source=tests/lab/in_lab.sh
+source "$(dirname "${BASH_SOURCE[0]}")/in_lab.sh"
 
 # row RANK RAIL FIELD: a field of the row that -X 2 prints, counted from the rank's number.
 row() {
@@ -54,7 +40,6 @@ END
 }
 
 if [[ "${3:-}" == --inside ]]; then
-  files=$4
   # The lab's topology file names both rails, with their rates.
   "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 1M -e 1M -w 1 -n 2 -c 1 >"$files/out" 2>&1 || fail "the file's rails fail"
   while read -r name sent; do
@@ -85,16 +70,7 @@ if [[ "${3:-}" == --inside ]]; then
   exit 0
 fi
 
-if ((EUID != 0)); then
-  echo "rails_job_test: skipped: network namespaces and shaping need root"
-  exit 77
-fi
-if ! "$lab" run 2@100 -- true; then
-  echo "rails_job_test: skipped: there can be no lab here"
-  exit 77
-fi
+require_lab
 command -v python3 >/dev/null || fail "reading a report needs python3"
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-"$lab" inside 2@200+100 -- "$0" "$1" "$2" --inside "$files"
+inside 2@200+100
 echo "rails_job_test: passed"
