@@ -5,20 +5,6 @@ namespace trestle {
 
 namespace {
 
-// Bodies run on threads of the library, which no exception may leave.
-template <class F>
-Background::Body contained(F body) {
-  return [body = std::move(body)](std::atomic<bool>& stop) -> Status {
-    try {
-      return body(stop);
-    } catch (const std::bad_alloc&) {
-      return Error{Code::kSystemError, "out of memory"};
-    } catch (...) {
-      return Error{Code::kInternalError, "unexpected exception"};
-    }
-  };
-}
-
 Error in_progress() {
   return {Code::kInProgress, ""};
 }
@@ -48,11 +34,11 @@ void give_back(trestleComm_t comm) {
 Status begin_creation(trestleComm_t* out, const Creation& create) {
   trestleComm_t comm = HandlePool<trestleComm>::process().make();
   comm->state.store(kBusy, std::memory_order_release);
-  auto started = Background::start(contained([comm, create](std::atomic<bool>& stop) -> Status {
+  auto started = Background::start([comm, create](std::atomic<bool>& stop) -> Status {
     comm->object = TRY(create(stop));
     comm->state.store(kAlive, std::memory_order_release);
     return {};
-  }));
+  });
   if (!started.ok()) {
     give_back(comm);
     return started.error();
@@ -120,10 +106,10 @@ Status split_for_others(trestleComm_t parent, Creation split, const std::functio
   const auto begin = [=]() -> Status {
     const Use use(parent);
     TRY(may_begin());
-    *started = TRY(Background::start(contained([split](std::atomic<bool>& stop) -> Status {
+    *started = TRY(Background::start([split](std::atomic<bool>& stop) -> Status {
       TRY(split(stop));
       return {};
-    })));
+    }));
     const MutexLock lock(parent->mutex);
     parent->splits.push_back(*started);
     return in_progress();
@@ -152,11 +138,11 @@ Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator
   if (!use.alive() || comm->object != communicator) return {};
   uint32_t alive = kAlive;
   if (!comm->state.compare_exchange_strong(alive, kBusy, std::memory_order_acq_rel)) return {};
-  auto started = Background::start(contained([comm, communicator](std::atomic<bool>& stop) -> Status {
+  auto started = Background::start([comm, communicator](std::atomic<bool>& stop) -> Status {
     const Status status = communicator->finalize(&stop);
     no_longer_busy(comm);
     return status;
-  }));
+  });
   if (!started.ok()) {
     no_longer_busy(comm);
     return started.error();

@@ -5,6 +5,7 @@
 // failures; they end at the C API (src/api).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -45,6 +46,9 @@ struct [[nodiscard]] Error {
   Code code = Code::kInternalError;
   std::string message;  // one sentence for a person, without a trailing newline
 };
+
+// An error that several hold, or nullptr. A copy takes no memory, so that a failure can always be passed on.
+using Failure = std::shared_ptr<const Error>;
 
 template <class T>
 class [[nodiscard]] Result {

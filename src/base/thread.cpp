@@ -2,8 +2,11 @@
 
 #include <signal.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -11,16 +14,35 @@ namespace trestle {
 
 namespace {
 
-void* run(void* body) {
-  const std::unique_ptr<std::function<void()>> owned(static_cast<std::function<void()>*>(body));
-  (*owned)();
+struct Start {
+  const char* name;
+  std::function<void()> body;
+};
+
+void* run(void* start) {
+  const std::unique_ptr<Start> owned(static_cast<Start*>(start));
+  char where[64];
+  std::snprintf(where, sizeof where, "on the library's %s thread", owned->name);
+  run_or_end_process(where, owned->body);
   return nullptr;
 }
 
 }  // namespace
 
-Result<Thread> Thread::start(std::function<void()> body) {
-  auto owned = std::make_unique<std::function<void()>>(std::move(body));
+// Plain stdio, which takes no memory for standard error. The log may be switched off.
+void run_or_end_process(const char* where, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "trestle: out of memory %s: the process ends, because nobody could finish what is half done\n",
+                 where);
+    std::fflush(stderr);
+    std::abort();
+  }
+}
+
+Result<Thread> Thread::start(const char* name, std::function<void()> body) {
+  auto owned = std::make_unique<Start>(Start{name, std::move(body)});
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

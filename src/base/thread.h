@@ -1,7 +1,8 @@
 // Thread: a thread of this library. Starting one can fail and returns an error; std::thread would throw.
 //
 // The destructor joins a thread that was neither joined nor detached. These threads block all signals: signals belong
-// to the program.
+// to the program. A thread that finds no memory for a small allocation ends the process with a sentence: nobody could
+// finish what it leaves half done.
 #pragma once
 
 #include <pthread.h>
@@ -16,8 +17,9 @@ namespace trestle {
 class Thread {
  public:
   Thread() = default;
-  // The body must end by itself and must not throw. Error: the system's limits (kSystemError).
-  static Result<Thread> start(std::function<void()> body);
+  // The body must end by itself, and must throw nothing but std::bad_alloc. name: of the kind of thread, for the
+  // sentence that ends the process then; a literal. Error: the system's limits (kSystemError).
+  static Result<Thread> start(const char* name, std::function<void()> body);
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;
   ~Thread() { join(); }
@@ -29,5 +31,9 @@ class Thread {
  private:
   std::optional<pthread_t> id_;
 };
+
+// Runs the body on this thread, which may be the program's. Where a small allocation fails in it, the process ends with
+// a sentence that says `where`. For what must not stay half done, such as the end of a communicator.
+void run_or_end_process(const char* where, const std::function<void()>& body);
 
 }  // namespace trestle

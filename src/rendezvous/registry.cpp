@@ -48,7 +48,7 @@ class Registry {
     reap();
     entries_.emplace_back(std::move(server));
     Entry& entry = entries_.back();
-    auto thread = Thread::start([&entry] {
+    auto thread = Thread::start("root server", [&entry] {
       entry.server->run();
       entry.done.store(true, std::memory_order_release);
     });

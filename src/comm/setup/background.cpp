@@ -7,7 +7,7 @@ namespace trestle {
 Result<std::shared_ptr<Background>> Background::start(Body body) {
   std::shared_ptr<Background> made(new Background(std::move(body)));
   const MutexLock lock(made->mutex_);
-  made->thread_ = TRY(Thread::start([self = made.get()] { self->run(); }));
+  made->thread_ = TRY(Thread::start("background", [self = made.get()] { self->run(); }));
   return made;
 }
 

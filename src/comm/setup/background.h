@@ -17,7 +17,7 @@ namespace trestle {
 
 class Background {
  public:
-  // The body must not throw. It must end soon after its argument was set. Error: no thread could be started.
+  // It must end soon after its argument was set. Error: no thread could be started.
   using Body = std::function<Status(std::atomic<bool>& stop)>;
   // The thread waits for begin(). So a caller can start the thread first, and take other steps only when there is one.
   static Result<std::shared_ptr<Background>> start(Body body);

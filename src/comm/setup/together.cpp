@@ -1,7 +1,6 @@
 #include "comm/setup/together.h"
 
 #include <atomic>
-#include <future>
 #include <vector>
 
 #include "base/thread.h"
@@ -16,8 +15,8 @@ class GatedThreads {
   explicit GatedThreads(size_t most) { threads_.reserve(most); }
   ~GatedThreads() { open(kGiveUp); }  // the threads are joined after that
 
-  Status add(std::packaged_task<Status()>& task) {
-    threads_.push_back(TRY(Thread::start([this, &task] {
+  Status add(const std::function<void()>& task) {
+    threads_.push_back(TRY(Thread::start("joining", [this, task] {
       gate_.wait(kClosed);
       if (gate_.load() == kBegin) task();
     })));
@@ -42,24 +41,15 @@ class GatedThreads {
 }  // namespace
 
 Status run_together(size_t count, const std::function<Status(size_t)>& body, const std::function<void()>& ready) {
-  std::vector<std::packaged_task<Status()>> tasks;
-  std::vector<std::future<Status>> results;
-  for (size_t i = 0; i < count; ++i) {
-    tasks.emplace_back([&body, i] { return body(i); });
-    results.push_back(tasks.back().get_future());
-  }
+  std::vector<Status> results(count);
   GatedThreads threads(count);
-  for (size_t i = 1; i < count; ++i) TRY(threads.add(tasks[i]));
+  for (size_t i = 1; i < count; ++i) TRY(threads.add([&results, &body, i] { results[i] = body(i); }));
   ready();
   threads.begin();
-  if (count != 0) tasks[0]();
+  if (count != 0) results[0] = body(0);
   threads.join();
-  Status first;
-  for (std::future<Status>& result : results) {
-    Status status = result.get();
-    if (first.ok()) first = std::move(status);
-  }
-  return first;
+  for (Status& result : results) TRY(std::move(result));
+  return {};
 }
 
 }  // namespace trestle

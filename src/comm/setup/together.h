@@ -10,8 +10,7 @@ namespace trestle {
 
 // Runs body(0) on the calling thread and each other one on a thread of its own. Returns when all have ended, with the
 // first error in their order. All or none: if a thread cannot be started, none of them begins and `ready` is not
-// called. Otherwise `ready` is called once, on this thread, before any of them begins. An exception of a body is
-// rethrown on the calling thread.
+// called. Otherwise `ready` is called once, on this thread, before any of them begins.
 Status run_together(
     size_t count, const std::function<Status(size_t)>& body, const std::function<void()>& ready = [] {});
 

@@ -77,7 +77,7 @@ __attribute__((destructor)) void leave_when_the_process_exits() {
   if (leavers.current() == nullptr || leavers.get().none()) return;
   static std::atomic<bool> done{false};
   const int64_t now_ns = monotonic_clock().now_ns();
-  auto started = Thread::start([now_ns] {
+  auto started = Thread::start("exit", [now_ns] {
     leave_all(now_ns + kGoodbyeMs * kMs);
     done.store(true, std::memory_order_release);
   });

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/out_of_memory.h"
-
 namespace trestle {
 
 void Notifications::add(std::list<std::function<void()>> notifications) {
@@ -20,8 +18,7 @@ void Notifications::run() {
     due_.store(false, std::memory_order_relaxed);
   }
   for (const auto& notification : notifications) {
-    // One that finds no memory keeps no other one from running.
-    if (!exits_.load(std::memory_order_acquire)) unless_out_of_memory(notification, [] {});
+    if (!exits_.load(std::memory_order_acquire)) notification();
     expected_.fetch_sub(1, std::memory_order_seq_cst);
   }
 }

@@ -14,7 +14,6 @@
 #include "base/cpu/numa.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "base/out_of_memory.h"
 #include "engine/run/patience.h"
 
 namespace trestle {
@@ -74,7 +73,7 @@ Status ProgressThread::start() {
   if (started_) return {};
   bell_ = UniqueFd::open([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
   if (!bell_) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
-  thread_ = TRY(Thread::start([this] { loop(); }));
+  thread_ = TRY(Thread::start("helper", [this] { loop(); }));
   started_ = true;
   return {};
 }
@@ -228,7 +227,7 @@ int64_t ProgressThread::timeout_ns(const Driven& driven, int64_t now_ns) {
 void ProgressThread::sleep(const Driven& driven, int64_t timeout_ns) {
   std::vector<pollfd> fds;
   std::vector<std::pair<Engine*, Engine::Sleep>> asleep_at;
-  fds.reserve(driven.size() + 1);  // ahead: nothing may be announced and not taken back
+  fds.reserve(driven.size() + 1);
   asleep_at.reserve(driven.size());
   fds.push_back({bell_.get(), POLLIN, 0});
   for (const auto& engine : driven) {
@@ -265,19 +264,13 @@ void ProgressThread::settle() {
 // The thread has a Patience of its own. On a processor that it shares with a computing thread its yields take long, and
 // waiters should not learn from that.
 void ProgressThread::loop() {
-  unless_out_of_memory([this] { settle(); }, [] {});
+  settle();
   Patience patience({.learns = false});
   Pause pause(patience);
   Driven driven;
   watch_ns_ = kUndrivenNs;
   last_work_ns_ = monotonic_clock().now_ns();
-  while (!stop_.load()) {
-    unless_out_of_memory([&] { turn(pause, driven); },
-                         [&] {
-                           pollfd bell{bell_.get(), POLLIN, 0};
-                           ::poll(&bell, 1, 1);
-                         });
-  }
+  while (!stop_.load()) turn(pause, driven);
 }
 
 // Drives, runs notifications, or sleeps.

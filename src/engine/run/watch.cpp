@@ -10,15 +10,8 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 
 namespace trestle {
-
-namespace {
-
-constexpr int kNapMs = 1;
-
-}  // namespace
 
 Watch::~Watch() {
   stop_.store(true);
@@ -50,7 +43,7 @@ Status Watch::start() {
   if (started_) return {};
   bell_ = UniqueFd::open([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
   if (!bell_) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
-  thread_ = TRY(Thread::start([this] { loop(); }));
+  thread_ = TRY(Thread::start("watch", [this] { loop(); }));
   started_ = true;
   return {};
 }
@@ -86,23 +79,12 @@ void Watch::sleep(int64_t timeout_ns) {
   }
 }
 
-namespace {
-
-// Without the memory to sleep at more than the bell.
-void nap(int bell) {
-  pollfd fd{bell, POLLIN, 0};
-  ::poll(&fd, 1, kNapMs);
-}
-
-}  // namespace
-
 void Watch::loop() {
   Clock& clock = monotonic_clock();
   while (!stop_.load()) {
     const int64_t now_ns = clock.now_ns();
     const int64_t due_ns = poll_all(now_ns);
-    unless_out_of_memory([&] { sleep(due_ns == INT64_MAX ? due_ns : std::max<int64_t>(0, due_ns - now_ns)); },
-                         [this] { nap(bell_.get()); });
+    sleep(due_ns == INT64_MAX ? due_ns : std::max<int64_t>(0, due_ns - now_ns));
   }
 }
 

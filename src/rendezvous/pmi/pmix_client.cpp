@@ -136,7 +136,7 @@ Result<std::string> exchange_over_pmix(const std::string& text, const WaitLimit&
   task->text = text;
   task->done = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
   if (!task->done) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
-  Thread thread = TRY(Thread::start([task] {
+  Thread thread = TRY(Thread::start("PMIx", [task] {
     task->result = whole_exchange(task->pmix, task->text);
     (void)eventfd_write(task->done.get(), 1);
   }));
