@@ -102,23 +102,26 @@ Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t 
 }
 
 trestleResult_t run_collective(trestleComm_t comm, const char* function, const RawCall& raw, trestleStream_t handle) {
-  return guarded_in_group([&]() -> Status {
-    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
-    Use use(comm);
-    TRY(check_ready(use, function));
-    const std::shared_ptr<Communicator>& communicator = use.object();
-    const Call call = TRY(checked_call(*communicator, function, raw));
-    // The communicator keeps its own stream, so that one is not copied.
-    const std::shared_ptr<Stream> other = handle == nullptr ? nullptr : TRY(stream_of(function, handle, communicator));
-    const std::shared_ptr<Stream>& stream = handle == nullptr ? communicator->own_stream() : other;
-    TRY(communicator->check_open());
-    const bool empty = is_empty(call);
-    Group& group = Group::of_this_thread();
-    if (group.open()) return group.add({communicator, call, empty, stream, nullptr, nullptr});
-    if (!empty) return communicator->submit(call, stream);
-    if (TRY(stream->captured_lane()) == nullptr) communicator->calls().skip(call, *stream);
-    return {};
-  });
+  return guarded_in_group(
+      [&]() -> Status {
+        if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
+        Use use(comm);
+        TRY(check_ready(use, function));
+        const std::shared_ptr<Communicator>& communicator = use.object();
+        const Call call = TRY(checked_call(*communicator, function, raw));
+        // The communicator keeps its own stream, so that one is not copied.
+        const std::shared_ptr<Stream> other =
+            handle == nullptr ? nullptr : TRY(stream_of(function, handle, communicator));
+        const std::shared_ptr<Stream>& stream = handle == nullptr ? communicator->own_stream() : other;
+        TRY(communicator->check_open());
+        const bool empty = is_empty(call);
+        Group& group = Group::of_this_thread();
+        if (group.open()) return group.add({communicator, call, empty, stream, nullptr, nullptr});
+        if (!empty) return communicator->submit(call, stream);
+        if (TRY(stream->captured_lane()) == nullptr) communicator->calls().skip(call, *stream);
+        return {};
+      },
+      [comm] { fail_without_memory(comm); });
 }
 
 namespace {

@@ -103,7 +103,7 @@ Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* funct
 
 std::optional<Error> failure_of(Use<trestleComm>& use) {
   if (use.alive()) {
-    if (auto failure = use.object()->failure()) return failure;
+    if (const Failure failure = use.object()->failure()) return *failure;
   }
   return background_failure(use.handle());
 }
@@ -202,19 +202,21 @@ trestleResult_t trestleLauncherInfo(int* rank, int* nranks, int* localRank) {
 }
 
 trestleResult_t trestleCommFinalize(trestleComm_t comm) {
-  return guarded_in_group([&]() -> Status {
-    if (comm == nullptr) return invalid_argument("CommFinalize: comm is NULL");
-    Use use(comm);
-    TRY(check_ready(use, "CommFinalize"));
-    Group& group = Group::of_this_thread();
-    const bool blocking = use.object()->settings().blocking;
-    if (!group.open() && blocking) return use.object()->finalize();
-    TRY(use.object()->check_open());
-    if (!group.open()) return begin_finalization(comm, use.object());
-    if (blocking) return group.add_finalization(use.object());
-    const std::shared_ptr<Communicator> communicator = use.object();
-    return group.add_finalization(communicator, [=] { return begin_finalization(comm, communicator); });
-  });
+  return guarded_in_group(
+      [&]() -> Status {
+        if (comm == nullptr) return invalid_argument("CommFinalize: comm is NULL");
+        Use use(comm);
+        TRY(check_ready(use, "CommFinalize"));
+        Group& group = Group::of_this_thread();
+        const bool blocking = use.object()->settings().blocking;
+        if (!group.open() && blocking) return use.object()->finalize();
+        TRY(use.object()->check_open());
+        if (!group.open()) return begin_finalization(comm, use.object());
+        if (blocking) return group.add_finalization(use.object());
+        const std::shared_ptr<Communicator> communicator = use.object();
+        return group.add_finalization(communicator, [=] { return begin_finalization(comm, communicator); });
+      },
+      [comm] { fail_without_memory(comm); });
 }
 
 trestleResult_t trestleCommDestroy(trestleComm_t comm) {
@@ -245,7 +247,7 @@ trestleResult_t trestleCommGetAsyncError(trestleComm_t comm, trestleResult_t* as
     if (asyncError == nullptr) return invalid_argument("CommGetAsyncError: asyncError is NULL");
     Use use(comm);
     if (!use.alive() && !use.busy()) return dead_handle(use, "CommGetAsyncError", "communicator");
-    std::optional<Error> failure;
+    Failure failure;
     if (use.alive()) {
       use.object()->engine().help();
       failure = use.object()->failure();

@@ -6,7 +6,6 @@
 
 #include "api/calls.h"
 #include "api/handles.h"
-#include "base/out_of_memory.h"
 #include "compress/exchange/exchange.h"
 #include "trestle/compress.h"
 
@@ -186,29 +185,17 @@ Status check_no_group(const char* function) {
                        " waits for its messages, and in a group they have not begun: call it after GroupEnd");
 }
 
-// Other ranks wait for a message of this rank, which it has no memory to send.
-void end_without_memory(trestleComm_t comm) {
-  Use use(comm);
-  if (use.alive()) use.object()->watch().fail_without_memory();
-}
-
-// Runs a call that the other ranks make too. Where this rank has no memory to take part, they would wait for it until
-// the deadline. So end() then fails the communicator, on all ranks.
-template <class End, class Body>
-Status together(End&& end, Body&& body) {
-  return unless_out_of_memory(std::forward<Body>(body), [&]() -> Status {
-    end();
-    return Error{Code::kSystemError, "out of memory"};  // short enough to need none
-  });
-}
-
 template <class F>
 trestleResult_t with_exchange(trestleTopK_t topk, const char* function, F&& body) {
-  return guarded([&]() -> Status {
+  const auto run = [&]() -> Status {
     if (topk == nullptr) return invalid_argument(std::string(function) + ": topk is NULL");
     Use use(topk);
     if (!use.alive()) return dead_handle(use, function, "compressed all-reduce");
     return body(*use.object());
+  };
+  return guarded(run, [topk] {
+    Use use(topk);
+    if (use.alive()) use.object()->end_without_memory();
   });
 }
 
@@ -275,23 +262,22 @@ extern "C" {
 
 trestleResult_t trestleTopKCreate(trestleTopK_t* topk, trestleComm_t comm, size_t count,
                                   const trestleTopKConfig_t* config) {
-  return guarded([&]() -> Status {
+  const auto end = [comm] { fail_without_memory(comm); };
+  const auto create = [&]() -> Status {
     if (comm == nullptr) return invalid_argument("TopKCreate: comm is NULL");
     TRY(check_no_group("TopKCreate"));
-    const auto end = [comm] { end_without_memory(comm); };
-    return together(end, [&]() -> Status {
-      Result<ExchangeArguments> arguments = read_arguments(count, config);
-      Status own = arguments.ok() ? Status() : in_function("TopKCreate", arguments.error());
-      if (topk == nullptr) own = invalid_argument("TopKCreate: topk is NULL");
-      ReservedHandle<trestleTopK> handle;
-      ExchangeArguments known = arguments.ok() ? std::move(arguments).value() : ExchangeArguments();
-      known.end_without_memory = end;
-      trestleTopK* const made = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
-      made->has_device = has_device(comm);
-      *topk = made;
-      return {};
-    });
-  });
+    Result<ExchangeArguments> arguments = read_arguments(count, config);
+    Status own = arguments.ok() ? Status() : in_function("TopKCreate", arguments.error());
+    if (topk == nullptr) own = invalid_argument("TopKCreate: topk is NULL");
+    ReservedHandle<trestleTopK> handle;
+    ExchangeArguments known = arguments.ok() ? std::move(arguments).value() : ExchangeArguments();
+    known.end_without_memory = end;
+    trestleTopK* const made = handle.take(TRY(TopKExchange::make(comm, std::move(known), own)));
+    made->has_device = has_device(comm);
+    *topk = made;
+    return {};
+  };
+  return guarded(create, end);
 }
 
 trestleResult_t trestleTopKDestroy(trestleTopK_t topk) {
@@ -316,26 +302,22 @@ trestleResult_t trestleAllReduceTopK(const void* gradient, void* residual, void*
     TRY(in_function("AllReduceTopK", check_buffers(gradient, residual, result, exchange)));
     if (topk->has_device && exchange.count() != 0)
       TRY(in_function("AllReduceTopK", check_places(gradient, residual, result)));
-    return together([&] { exchange.end_without_memory(); },
-                    [&] {
-                      return exchange.step(static_cast<const std::byte*>(gradient), static_cast<std::byte*>(residual),
-                                           static_cast<std::byte*>(result));
-                    });
+    return exchange.step(static_cast<const std::byte*>(gradient), static_cast<std::byte*>(residual),
+                         static_cast<std::byte*>(result));
   });
 }
 
 trestleResult_t trestleTopKFit(trestleTopK_t topk) {
   return with_exchange(topk, "TopKFit", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("TopKFit"));
-    return together([&] { exchange.end_without_memory(); }, [&] { return exchange.fit({}); });
+    return exchange.fit({});
   });
 }
 
 trestleResult_t trestleTopKSetRatio(trestleTopK_t topk, double ratio) {
   return with_exchange(topk, "TopKSetRatio", [&](TopKExchange& exchange) -> Status {
     TRY(check_no_group("TopKSetRatio"));
-    return together([&] { exchange.end_without_memory(); },
-                    [&] { return exchange.set_ratio(ratio, in_function("TopKSetRatio", check_ratio(ratio))); });
+    return exchange.set_ratio(ratio, in_function("TopKSetRatio", check_ratio(ratio)));
   });
 }
 

@@ -48,14 +48,27 @@ Status in_create(const Error& error) {
 }
 
 template <class F>
+Status on_scheduler(trestleGrad_t grad, const char* function, F&& body) {
+  if (grad == nullptr) return invalid_argument(std::string(function) + ": grad is NULL");
+  Use use(grad);
+  if (!use.alive()) return dead_handle(use, function, "scheduler");
+  Status status = body(*use.object());
+  return status.ok() ? Status() : in_function(function, *use.object(), std::move(status));
+}
+
+template <class F>
 trestleResult_t with_scheduler(trestleGrad_t grad, const char* function, F&& body) {
-  return guarded([&]() -> Status {
-    if (grad == nullptr) return invalid_argument(std::string(function) + ": grad is NULL");
-    Use use(grad);
-    if (!use.alive()) return dead_handle(use, function, "scheduler");
-    Status status = body(*use.object());
-    return status.ok() ? Status() : in_function(function, *use.object(), std::move(status));
-  });
+  return guarded([&] { return on_scheduler(grad, function, body); });
+}
+
+// For collective calls.
+template <class F>
+trestleResult_t with_all_ranks(trestleGrad_t grad, const char* function, F&& body) {
+  return guarded([&] { return on_scheduler(grad, function, body); },
+                 [grad] {
+                   Use use(grad);
+                   if (use.alive()) use.object()->fail_without_memory();
+                 });
 }
 
 // ---- the config
@@ -261,7 +274,7 @@ trestleResult_t trestleGradProfileBegin(trestleGrad_t grad) {
 }
 
 trestleResult_t trestleGradProfileEnd(trestleGrad_t grad) {
-  return with_scheduler(grad, "GradProfileEnd", [](GradientScheduler& scheduler) { return scheduler.profile_end(); });
+  return with_all_ranks(grad, "GradProfileEnd", [](GradientScheduler& scheduler) { return scheduler.profile_end(); });
 }
 
 trestleResult_t trestleGradSetTimes(trestleGrad_t grad, const double* forward, const double* backward,
@@ -302,7 +315,7 @@ trestleResult_t trestleGradSetLoss(trestleGrad_t grad, const trestleGradLoss_t* 
 }
 
 trestleResult_t trestleGradMeasureLoss(trestleGrad_t grad, trestleGradLoss_t* loss) {
-  return with_scheduler(grad, "GradMeasureLoss", [&](GradientScheduler& scheduler) -> Status {
+  return with_all_ranks(grad, "GradMeasureLoss", [&](GradientScheduler& scheduler) -> Status {
     Status asked = check_loss(loss);  // a refusal concerns the other ranks too
     const double batch = asked.ok() ? loss->batch : 0;
     if (asked.ok() && (!(batch > 0) || !std::isfinite(batch)))
@@ -322,7 +335,7 @@ trestleResult_t trestleGradProfileJson(trestleGrad_t grad, char* text, size_t* s
 }
 
 trestleResult_t trestleGradPlan(trestleGrad_t grad, const char* policy) {
-  return with_scheduler(grad, "GradPlan", [&](GradientScheduler& scheduler) { return scheduler.plan(policy); });
+  return with_all_ranks(grad, "GradPlan", [&](GradientScheduler& scheduler) { return scheduler.plan(policy); });
 }
 
 trestleResult_t trestleGradPlanJson(trestleGrad_t grad, char* text, size_t* size) {
@@ -370,7 +383,7 @@ trestleResult_t trestleGradBatches(trestleGrad_t grad, int tensor, int* batches,
 }
 
 trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches) {
-  return with_scheduler(grad, "GradDrain", [&](GradientScheduler& scheduler) -> Status {
+  return with_all_ranks(grad, "GradDrain", [&](GradientScheduler& scheduler) -> Status {
     const uint32_t brought = TRY(scheduler.bring_in());
     if (batches != nullptr) *batches = static_cast<int>(brought);
     return {};

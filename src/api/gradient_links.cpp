@@ -3,11 +3,9 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <exception>
 
 #include "api/handles.h"
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 
 namespace trestle {
 namespace {
@@ -36,16 +34,17 @@ class CommunicatorLinks final : public LinkAccess {
     }
     for (const auto& one : communicators_) {
       const auto communicator = one.lock();
-      if (communicator == nullptr) continue;
-      unless_out_of_memory([&] { communicator->engine().fail_of_user(error); },
-                           [&] { communicator->engine().fail_without_memory(); });
+      if (communicator != nullptr) communicator->engine().fail_of_user(error);
+    }
+  }
+  void fail_without_memory() override {
+    for (const auto& one : communicators_) {
+      if (const auto communicator = one.lock()) communicator->engine().fail_without_memory();
     }
   }
   void fail_link(size_t link, const Error& error) override {
     const auto communicator = communicators_[link].lock();
-    if (communicator == nullptr || communicator->engine().failed()) return;
-    unless_out_of_memory([&] { communicator->engine().fail_of_user(error); },
-                         [&] { communicator->engine().fail_without_memory(); });
+    if (communicator != nullptr && !communicator->engine().failed()) communicator->engine().fail_of_user(error);
   }
   Place place() const override { return place_; }
   uint64_t unique_number() override {
@@ -130,20 +129,12 @@ Status CommunicatorLinks::wait(const char* function, const std::function<bool()>
   const std::shared_ptr<Engine> only = all.size() == 1 ? all[0]->engine().shared_from_this() : nullptr;
   bool came = false;
   Status status;
-  std::exception_ptr thrown;  // after the wait: the engine calls look() while this thread counts as asleep
-  const auto over = [&] { return came || !status.ok() || thrown != nullptr; };
   const auto look = [&] {
-    if (over()) return true;
-    try {
-      came = done();
-      if (!came) status = wait.look(awaited());
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    return over();
+    if (!came && status.ok()) came = done();
+    if (!came && status.ok()) status = wait.look(awaited());
+    return came || !status.ok();
   };
   Progress::process().wait(look, [&only] { return only; });
-  if (thrown) std::rethrow_exception(thrown);
   return status;
 }
 

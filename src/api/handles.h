@@ -176,13 +176,16 @@ trestleResult_t report(Error error) noexcept;
 trestleResult_t report_constant(Code code, const char* sentence) noexcept;
 
 // The only place that catches exceptions. Used directly for queries that are allowed inside a user function, too.
-template <class F>
-trestleResult_t caught(F&& body) noexcept {
+// without_memory: called where std::bad_alloc has left the body. A call that other ranks take part in fails its
+// communicator then: they may know of it.
+template <class F, class W>
+trestleResult_t caught(F&& body, W&& without_memory) noexcept {
   try {
     Status status = body();
     if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // not an error
     return status.ok() ? trestleSuccess : report(std::move(status).error());
   } catch (const std::bad_alloc&) {
+    without_memory();
     return report_constant(Code::kSystemError, "out of memory");
   } catch (const std::system_error&) {
     return report_constant(Code::kSystemError, "a system call of the standard library failed");
@@ -192,21 +195,42 @@ trestleResult_t caught(F&& body) noexcept {
 }
 
 template <class F>
+trestleResult_t caught(F&& body) noexcept {
+  return caught(std::forward<F>(body), [] {});
+}
+
+template <class F, class W>
+trestleResult_t guarded(F&& body, W&& without_memory) noexcept {
+  return called_from_user_code() ? refuse_in_user_code()
+                                 : caught(std::forward<F>(body), std::forward<W>(without_memory));
+}
+template <class F>
 trestleResult_t guarded(F&& body) noexcept {
-  return called_from_user_code() ? refuse_in_user_code() : caught(std::forward<F>(body));
+  return guarded(std::forward<F>(body), [] {});
+}
+
+inline void fail_without_memory(trestleComm_t comm) {
+  Use use(comm);
+  if (use.alive()) use.object()->engine().fail_without_memory();
 }
 
 // The same for calls that an open group collects: after an error the group's end refuses the whole group.
-template <class F>
-trestleResult_t guarded_in_group(F&& body) noexcept {
+template <class F, class W>
+trestleResult_t guarded_in_group(F&& body, W&& without_memory) noexcept {
   if (called_from_user_code()) return refuse_in_user_code();  // the group does not belong to the user function
-  const trestleResult_t result = caught([&]() -> Status {
-    Status status = body();
-    if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());
-    return status;
-  });
+  const trestleResult_t result = caught(
+      [&]() -> Status {
+        Status status = body();
+        if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());
+        return status;
+      },
+      without_memory);
   if (result != trestleSuccess && result != trestleInProgress) Group::of_this_thread().spoil(static_cast<Code>(result));
   return result;
+}
+template <class F>
+trestleResult_t guarded_in_group(F&& body) noexcept {
+  return guarded_in_group(std::forward<F>(body), [] {});
 }
 
 inline Error invalid_argument(std::string sentence) {

@@ -1,6 +1,5 @@
 // The C API: the separated all-reduce and its requests.
 #include "api/calls.h"
-#include "base/out_of_memory.h"
 
 using namespace trestle;
 
@@ -73,13 +72,8 @@ Status run_half(const std::shared_ptr<Request>& request, const Call& call, const
     if (after) stream->wait_for(after);
     if (empty) request->communicator->calls().skip(call, *stream);
     if (!empty) TRY(request->communicator->submit(call, stream));
-    // The other ranks count on the call from here on.
-    return unless_out_of_memory(
-        [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-          record_half(*request, stream, state);
-          return Status();
-        },
-        [&] { return Status(request->communicator->calls().fail_without_memory()); });
+    record_half(*request, stream, state);
+    return {};
   }
   const State before = std::exchange(request->state, State::kGrouped);
   const auto settled = [=](bool enqueued) {
@@ -115,7 +109,11 @@ trestleResult_t with_request(trestleRequest_t handle, const char* function, F&& 
 // For calls that an open group collects.
 template <class F>
 trestleResult_t half_of_request(trestleRequest_t handle, const char* function, F&& body) {
-  return guarded_in_group([&] { return with_object(handle, function, body); });
+  return guarded_in_group([&] { return with_object(handle, function, body); },
+                          [handle] {
+                            Use use(handle);
+                            if (use.alive()) use.object()->communicator->engine().fail_without_memory();
+                          });
 }
 
 // The record behind what was started last, and its stream.
@@ -142,14 +140,16 @@ extern "C" {
 trestleResult_t trestleAllReduceStart(const void* send, void* recv, size_t count, trestleDataType_t type,
                                       trestleRedOp_t op, trestleComm_t comm, trestleStream_t stream,
                                       trestleRequest_t* request) {
-  return guarded_in_group([&]() -> Status {
-    if (request == nullptr) return invalid_argument("AllReduceStart: request is NULL");
-    auto made = TRY(make_request(comm, "AllReduceStart", send, recv, count, type, op, stream));
-    ReservedHandle<trestleRequest> handle;
-    TRY(start(made, "AllReduceStart"));
-    *request = handle.take(std::move(made));
-    return {};
-  });
+  return guarded_in_group(
+      [&]() -> Status {
+        if (request == nullptr) return invalid_argument("AllReduceStart: request is NULL");
+        auto made = TRY(make_request(comm, "AllReduceStart", send, recv, count, type, op, stream));
+        ReservedHandle<trestleRequest> handle;
+        TRY(start(made, "AllReduceStart"));
+        *request = handle.take(std::move(made));
+        return {};
+      },
+      [comm] { fail_without_memory(comm); });
 }
 
 trestleResult_t trestleAllReduceStartInit(const void* send, void* recv, size_t count, trestleDataType_t type,

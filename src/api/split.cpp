@@ -37,11 +37,13 @@ extern "C" {
 
 trestleResult_t trestleCommSplit(trestleComm_t comm, int color, int key, trestleComm_t* newcomm,
                                  const trestleConfig_t* config) {
-  return guarded_in_group([&] {
-    // NULL until the group's end has created it.
-    if (newcomm != nullptr && Group::of_this_thread().open()) *newcomm = nullptr;
-    return split(comm, color, key, newcomm, config);
-  });
+  return guarded_in_group(
+      [&] {
+        // NULL until the group's end has created it.
+        if (newcomm != nullptr && Group::of_this_thread().open()) *newcomm = nullptr;
+        return split(comm, color, key, newcomm, config);
+      },
+      [comm] { fail_without_memory(comm); });
 }
 
 }  // extern "C"

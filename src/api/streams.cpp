@@ -3,7 +3,6 @@
 
 #include "api/handles.h"
 #include "base/log.h"
-#include "base/out_of_memory.h"
 
 using namespace trestle;
 
@@ -43,7 +42,6 @@ trestleResult_t with_handle(H* handle, const char* function, const char* what, F
 
 Status wait_idle(const std::shared_ptr<Stream>& stream) {
   TRY(drive_until([&] { return stream->idle(); }, stream));
-  // Moved: the stream has it no more, so a copy for which there is no memory would lose it.
   if (auto failure = stream->tell_failure()) return *std::move(failure);
   return {};
 }
@@ -77,16 +75,11 @@ void fail_for_notification(const std::weak_ptr<Engine>& user, const std::string&
   if (const auto engine = user.lock()) engine->fail_of_user({Code::kInvalidUsage, sentence});
 }
 
-// The function also runs if there is no memory for the sentence.
-trestleResult_t told(const Error& failure) {
-  return unless_out_of_memory([&] { return report(failure); }, [] { return trestleSystemError; });
-}
-
 // Runs on the helper thread. Inside it GetLastError returns the failure.
-void call_notification(trestleNotifyFunction_t function, void* context, const std::optional<Error>& failure,
+void call_notification(trestleNotifyFunction_t function, void* context, const Failure& failure,
                        const std::weak_ptr<Engine>& user) {
+  const trestleResult_t result = failure ? report(*failure) : trestleSuccess;
   try {
-    const trestleResult_t result = failure ? told(*failure) : trestleSuccess;
     const InUserCode now(UserCode::kNotification);
     function(context, result);
   } catch (const std::exception& exception) {
@@ -100,7 +93,7 @@ Status notify(const Event& event, trestleNotifyFunction_t function, void* contex
   std::shared_ptr<Recording> recording = event.last();
   if (recording == nullptr) recording = std::make_shared<Stream>()->record();  // complete: nothing is before it
   TRY(check_recorded("EventNotify", *recording));
-  return recording->notify([function, context](const std::optional<Error>& failure, const std::weak_ptr<Engine>& user) {
+  return recording->notify([function, context](const Failure& failure, const std::weak_ptr<Engine>& user) {
     call_notification(function, context, failure, user);
   });
 }

@@ -32,9 +32,11 @@ ClaimPool::~ClaimPool() {
 
 std::shared_ptr<const Claim> ClaimPool::claim(const Lane& lane, uint64_t bytes, size_t count) {
   std::shared_ptr<Claim> claim(new Claim(*this));
-  claim->blocks_.reserve(count);  // ahead: adding a block to the claim must not fail
+  claim->blocks_.reserve(count);  // a block that counts a claim is in it
   add_present(*claim, lane, bytes, count);
-  while (claim->blocks() < count) add_new(*claim, lane, bytes);
+  while (claim->blocks() < count) {
+    if (!add_new(*claim, lane, bytes)) return nullptr;
+  }
   return claim;
 }
 
@@ -64,11 +66,12 @@ ClaimPool::Block* ClaimPool::best_present(const Claim& claim, const Lane& lane, 
   return best;
 }
 
-void ClaimPool::add_new(Claim& claim, const Lane& lane, uint64_t bytes) {
+bool ClaimPool::add_new(Claim& claim, const Lane& lane, uint64_t bytes) {
   bytes = block_bytes(bytes);
   std::list<Block> made(1);
   Block& block = made.front();
   block.memory = std::unique_ptr<std::byte, Free>(source_.allocate(bytes), Free{&source_});
+  if (block.memory == nullptr) return false;
   block.region = private_region(block.memory.get(), bytes, device_);
   block.claims = 1;
   block.lane = lane;
@@ -76,6 +79,7 @@ void ClaimPool::add_new(Claim& claim, const Lane& lane, uint64_t bytes) {
   const MutexLock lock(mutex_);
   blocks_.splice(blocks_.end(), made);
   claim.blocks_.push_back(&block.region);
+  return true;
 }
 
 void ClaimPool::end(const Claim& claim) {

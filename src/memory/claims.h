@@ -59,8 +59,8 @@ class ClaimPool {
   ClaimPool& operator=(const ClaimPool&) = delete;
   ~ClaimPool();
 
-  // `count` blocks of at least `bytes` > 0 each. For threads that do not hold the progress lock, before the call's
-  // stream is held. std::bad_alloc.
+  // `count` blocks of at least `bytes` > 0 each; nullptr: the source has no memory. For threads that do not hold the
+  // progress lock, before the call's stream is held.
   std::shared_ptr<const Claim> claim(const Lane& lane, uint64_t bytes, size_t count = 1);
 
  private:
@@ -78,7 +78,7 @@ class ClaimPool {
 
   void add_present(Claim& claim, const Lane& lane, uint64_t bytes, size_t count);
   Block* best_present(const Claim& claim, const Lane& lane, uint64_t bytes) TRESTLE_REQUIRES(mutex_);
-  void add_new(Claim& claim, const Lane& lane, uint64_t bytes);
+  bool add_new(Claim& claim, const Lane& lane, uint64_t bytes);
   void end(const Claim& claim);
 
   ByteMeter& meter_;

@@ -7,21 +7,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 
 namespace trestle {
 
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  // At least `bytes` > 0 bytes, aligned to 64. std::bad_alloc: there are none.
+  // At least `bytes` > 0 bytes, aligned to 64. nullptr: there are none.
   virtual std::byte* allocate(uint64_t bytes) = 0;
   virtual void free(std::byte* memory) = 0;
 };
-
-// For sources without memory: throws what operator new throws.
-[[noreturn]] inline void source_is_empty() {
-  throw std::bad_alloc();
-}
 
 }  // namespace trestle

@@ -40,13 +40,15 @@ void StagingPool::Free::operator()(std::byte* data) const {
 }
 
 // Allocates without the mutex: other threads take it under the progress lock, and must not wait for an allocation.
-void StagingPool::reserve(uint64_t bytes, size_t blocks) {
-  if (bytes == 0) return;
+bool StagingPool::reserve(uint64_t bytes, size_t blocks) {
+  if (bytes == 0) return true;
   for (size_t there = count(bytes); there < blocks; ++there) {
     Memory memory = allocate(bytes);
+    if (memory == nullptr) return false;
     const MutexLock lock(mutex_);
     add(std::move(memory), bytes);
   }
+  return true;
 }
 
 size_t StagingPool::count(uint64_t bytes) {
@@ -80,7 +82,7 @@ void StagingPool::give(const std::byte* data) {
 }
 
 StagingPool::Memory StagingPool::allocate(uint64_t bytes) {
-  return Memory(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
+  return Memory(static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)));
 }
 
 void StagingPool::add(Memory memory, uint64_t bytes) {
@@ -149,19 +151,20 @@ void StagingPool::free_dropped() {
   }
 }
 
-bool StagingPool::chores() {
+StagingPool::Chores StagingPool::chores() {
   bool there = false;
   const uint64_t bytes = begin_chores(there);
   if (bytes == 0) {
     free_dropped();
-    return there;
+    return there ? Chores::kProvided : Chores::kNothing;
   }
   const Making making(*this);
   free_dropped();
   Memory memory = allocate(bytes);
+  if (memory == nullptr) return Chores::kNoMemory;
   const MutexLock lock(mutex_);
   add(std::move(memory), bytes);
-  return true;
+  return Chores::kProvided;
 }
 
 }  // namespace trestle

@@ -50,16 +50,18 @@ class StagingPool {
   ~StagingPool();
 
   // For threads that do not hold the progress lock. Makes sure that there are `blocks` blocks of at least `bytes`, free
-  // or lent. An operation that needs one is about to be queued, possibly behind the one that has it. std::bad_alloc.
-  void reserve(uint64_t bytes, size_t blocks = 1);
+  // or lent. An operation that needs one is about to be queued, possibly behind the one that has it. False: there is no
+  // memory for them.
+  bool reserve(uint64_t bytes, size_t blocks = 1);
   // Lends the smallest free block of at least `bytes` > 0. If there is none, lends none, and chores() will make one:
   // take again after that. Neither this nor the end of a loan allocates or frees memory.
   Staging take(uint64_t bytes);
   // Whether chores() has something to do. Takes no lock.
   bool has_chores() const { return has_chores_.load(std::memory_order_acquire); }
   // For threads that do not hold the progress lock. Allocates what take() has missed, unless another thread does, and
-  // frees what is no longer needed. True: a block that take() has missed is there now. std::bad_alloc: it is not.
-  bool chores();
+  // frees what is no longer needed. kProvided: a block that take() has missed is there now.
+  enum class Chores { kNothing, kProvided, kNoMemory };
+  Chores chores();
 
  private:
   friend class Staging;

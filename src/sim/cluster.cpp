@@ -130,7 +130,7 @@ Status SimCluster::start(const std::vector<SimCall>& calls, const std::vector<st
   const uint64_t first_number = next_number_;
   next_number_ += calls.size();
   streams_.assign(engines_.size(), {});
-  outcomes_.assign(engines_.size(), std::nullopt);
+  outcomes_.assign(engines_.size(), nullptr);
   std::vector<SharedPreparation> shared(calls.size());
   for (size_t i = 0; i < calls.size(); ++i) network_->set_seniority(first_number + i, seniority_of(calls[i].schedule));
   for (size_t r = 0; r < engines_.size(); ++r) {

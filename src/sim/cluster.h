@@ -57,7 +57,7 @@ class SimCluster {
   Result<int64_t> run(const std::vector<SimCall>& calls, const std::vector<std::vector<size_t>>& starts = {});
 
   // Results of the last run, by rank: the error, or nothing.
-  const std::vector<std::optional<Error>>& outcomes() const { return outcomes_; }
+  const std::vector<Failure>& outcomes() const { return outcomes_; }
   uint64_t last_run_ps() const { return last_run_ps_; }
   SimNetwork& network() { return *network_; }
   VirtualClock& clock() { return clock_; }
@@ -82,7 +82,7 @@ class SimCluster {
   PlanCache plans_;  // of all ranks
   std::vector<int32_t> awake_;
   size_t busy_ranks_ = 0;
-  std::vector<std::optional<Error>> outcomes_;
+  std::vector<Failure> outcomes_;
   uint64_t last_run_ps_ = 0;
 };
 

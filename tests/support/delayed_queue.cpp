@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 
 namespace trestle {
 
@@ -55,7 +54,7 @@ Result<std::unique_ptr<DelayedQueue>> DelayedQueue::create(uint64_t seed, int64_
   if (!queue->submitted_bell_ || !queue->ended_bell_)
     return Error{Code::kSystemError, "no descriptors are left for a work queue (limit of open files: ulimit -n)"};
   queue->serves_ = true;
-  auto started = Thread::start([self = queue.get()] {
+  auto started = Thread::start("delayed queue", [self = queue.get()] {
     self->serve();
     self->serves_.store(false, std::memory_order_release);
   });
@@ -122,10 +121,7 @@ void DelayedQueue::serve() {
     const int64_t due_ns = monotonic_clock().now_ns() + delay_ns;
     while (!closed_.load(std::memory_order_acquire) && monotonic_clock().now_ns() < due_ns) wait_until(due_ns);
     if (closed_.load(std::memory_order_acquire)) return;
-    work->result = unless_out_of_memory([work] { return do_work(*work); },
-                                        [] {
-                                          return Status(Error{Code::kSystemError, "out of memory"});
-                                        });
+    work->result = do_work(*work);
     {
       const MutexLock lock(mutex_);
       ended_.push(*work);

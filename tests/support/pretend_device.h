@@ -33,7 +33,7 @@ class PretendDevice {
   DevicePlace place(uint64_t seed, int64_t most_delay_ns);
   int32_t number() const { return number_; }
 
-  // Device memory, aligned to 64. std::bad_alloc.
+  // Device memory, aligned to 64. nullptr: there is none.
   std::byte* allocate(uint64_t bytes);
   void free(std::byte* memory);
   // Where the test may touch it, while no work does.

@@ -1,7 +1,7 @@
 #include "comm/calls/call_path.h"
 
 #include "base/log.h"
-#include "base/out_of_memory.h"
+#include "base/scope_exit.h"
 #include "comm/calls/call_log.h"
 #include "engine/prepare/call_bytes.h"
 #include "engine/run/progress.h"
@@ -37,7 +37,7 @@ Status CallPath::submit(const Call& call, const std::shared_ptr<Stream>& stream)
       if (engine_.pending() == 0) return {};
     } else {
       const PreparedCall prepared = TRY(planner_.prepare(call, Lane()));  // only staging on a device has lanes
-      TRY(enqueue(bind(call, prepared, false), *stream));
+      enqueue(bind(call, prepared, false), *stream);
     }
   }
   committed();
@@ -55,7 +55,7 @@ Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>
       TRY(submit_kernel(call, prepared, stream));
     } else {
       StreamEntry entry = TRY(stream->enter());
-      TRY(enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry)));
+      enqueue(commit(call, prepared, *stream, {}), *stream, std::move(entry));
     }
   }
   committed();
@@ -67,17 +67,18 @@ Status CallPath::submit_prepared(const Call& call, const std::shared_ptr<Stream>
 Status CallPath::submit_kernel(const Call& call, const PreparedCall& prepared, const std::shared_ptr<Stream>& stream) {
   TRY(stream->may_enter());
   Operation* const operation = commit(call, prepared, *stream, {});
+  ScopeExit unused([operation] { operation->engine().retire(operation); });
   DeviceBoard& board = *engine_.device_board();
   ExpressCall& express = *operation->express();
   const auto launch = [&](const OuterPlace& place) { return board.launch_on(place, express); };
-  const auto enter = [&] { return board.is_next(express) ? stream->enter_kernel(engine_, launch) : stream->enter(); };
-  Result<StreamEntry> entry = unless_out_of_memory(enter, [] {
-    return Result<StreamEntry>(Error{Code::kSystemError, "out of memory"});
-  });
-  if (entry.ok()) return enqueue(operation, *stream, std::move(entry).value());
-  engine_.fail_of_user(entry.error());  // with the name of this rank
-  engine_.retire(operation);
-  return std::move(entry).error();
+  auto entry = board.is_next(express) ? stream->enter_kernel(engine_, launch) : stream->enter();
+  if (!entry.ok()) {
+    engine_.fail_of_user(entry.error());  // with the name of this rank
+    return std::move(entry).error();
+  }
+  unused.release();
+  enqueue(operation, *stream, std::move(entry).value());
+  return {};
 }
 
 // If the stream is idle, the calling thread runs the call at once. A call that is not complete after the thread's spins
@@ -90,14 +91,10 @@ Status CallPath::submit_express(const Call& call, const std::shared_ptr<Stream>&
                                      bytes_of(call.request, false, membership_.rank(), membership_.ranks()));
     return {};
   }
-  return unless_out_of_memory(
-      [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS -> Status {
-        Operation* operation = bind(call, TRY(planner_.prepare(call, {stream})), true);
-        operation->make_express(express);
-        return enqueue(operation, *stream);
-      },
-      // Peers may have read this rank's part, so the call cannot be refused any more.
-      [&] { return Status(fail_without_memory()); });
+  Operation* operation = bind(call, TRY(planner_.prepare(call, {stream})), true);
+  operation->make_express(express);
+  enqueue(operation, *stream);
+  return {};
 }
 
 ExpressCall CallPath::express_call(const Call& call, uint64_t number, uint64_t sequence) {
@@ -143,7 +140,7 @@ Operation* CallPath::bind(const Call& call, const PreparedCall& prepared, bool o
   };
   const Region send = region_of(call.send, reach.given);
   const Region recv = region_of(call.recv, reach.taken);
-  Operation* operation = engine_.acquire(prepared.prepared);  // the last step at which the call can be refused
+  Operation* operation = engine_.acquire(prepared.prepared);
   operation->bind(send, recv, ahead ? *ahead : take_number(call),
                   call.timeout_ns < 0 ? membership_.settings().config.timeout_ns : call.timeout_ns, prepared.claims);
   engine_.statistics().submitted(call.request.collective,
@@ -153,24 +150,10 @@ Operation* CallPath::bind(const Call& call, const PreparedCall& prepared, bool o
   return operation;
 }
 
-// The call has its number and the other ranks expect it, so refusing it fails the communicator. The caller is told: the
-// stream knows nothing of the call, and waiting for the stream would succeed.
-Status CallPath::enqueue(Operation* operation, Stream& stream, StreamEntry entry) {
-  return unless_out_of_memory(
-      [&] {
-        stream.enqueue(std::span<Operation* const>(&operation, 1), std::move(entry));
-        return Status();
-      },
-      [&]() -> Status {
-        engine_.fail_without_memory();
-        engine_.retire(operation);  // before the copy of the failure, for which there may be no memory either
-        return *engine_.failure();
-      });
-}
-
-Error CallPath::fail_without_memory() {
-  engine_.fail_without_memory();
-  return *engine_.failure();
+void CallPath::enqueue(Operation* operation, Stream& stream, StreamEntry entry) {
+  ScopeExit unused([this, operation] { engine_.retire(operation); });
+  stream.enqueue(std::span<Operation* const>(&operation, 1), std::move(entry));
+  unused.release();
 }
 
 // ---- calls of a group
@@ -224,12 +207,8 @@ uint64_t CallPath::take_number(const Call& call) {
 
 void CallPath::announce_if_checked(const Call& call, uint64_t number) {
   const int32_t peer = call.request.peer;
-  unless_out_of_memory(
-      [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-        if (peer >= 0 && log_enabled(LogLevel::kInfo, Subsystem::kP2p)) log_if_first(call);
-        if (call_check_ != nullptr) announce_call({number, peer, call.sending}, summary_of(call.request));
-      },
-      [&] { engine_.fail_without_memory(); });
+  if (peer >= 0 && log_enabled(LogLevel::kInfo, Subsystem::kP2p)) log_if_first(call);
+  if (call_check_ != nullptr) announce_call({number, peer, call.sending}, summary_of(call.request));
 }
 
 Result<uint64_t> CallPath::number_capture(const Call& call) {

@@ -4,7 +4,9 @@
 // Owned by the communicator. Any thread. submit_mutex_ serialises the calls in call order. No thread waits while it
 // holds the mutex, except for the short spin of the express path. Lock order: the mutexes of MeshPoller and
 // CaptureBook, submit_mutex_, then those of the stream, the engine, the caches, CallCheck and the control mesh. The
-// caller checks whether the communicator takes calls at all (Communicator::check_open).
+// caller checks whether the communicator takes calls at all (Communicator::check_open). If std::bad_alloc leaves one of
+// these functions, it must fail the communicator (Engine::fail_without_memory): the call may have its number, and then
+// other ranks wait for it.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +56,6 @@ class CallPath {
   // put on; `ahead`: from number_ahead().
   Operation* commit(const Call& call, const PreparedCall& prepared, Stream& stream, std::optional<uint64_t> ahead);
   void committed();  // to be called after the operations were put on streams
-  // The call, which has its number, finds no memory any more: the communicator fails. Returns that failure.
-  Error fail_without_memory();
   // The number that a call must take before it is committed, because a split that takes a number comes after it. Only
   // where calls are checked.
   std::optional<uint64_t> number_ahead(const Call& call);
@@ -95,7 +95,7 @@ class CallPath {
   bool run_express(ExpressCall& express);
   Operation* bind(const Call& call, const PreparedCall& prepared, bool over_board, std::optional<uint64_t> ahead = {})
       TRESTLE_REQUIRES(submit_mutex_);
-  Status enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
+  void enqueue(Operation* operation, Stream& stream, StreamEntry entry = {});
   Status submit_prepared(const Call& call, const std::shared_ptr<Stream>& stream);
   Status submit_kernel(const Call& call, const PreparedCall& prepared, const std::shared_ptr<Stream>& stream)
       TRESTLE_REQUIRES(outer_mutex_);

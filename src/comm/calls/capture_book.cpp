@@ -49,11 +49,6 @@ void CaptureBook::fail(uint64_t id, uint64_t replay, const Error& error) {
       {error.code, name_ + ": " + error.message + "; " + call + " (" + to_string(*captured.prepared.prepared) + ")"});
 }
 
-void CaptureBook::fail_without_memory() {
-  const MutexLock lock(mutex_);
-  if (communicator_ != nullptr) communicator_->engine().fail_without_memory();
-}
-
 std::string CaptureBook::why_closed() {
   const MutexLock lock(mutex_);
   if (communicator_ == nullptr) return name_ + ": the communicator has ended";

@@ -43,7 +43,6 @@ class CaptureBook {
   void committed();  // to be called after the operations were put on streams
   // The call's communicator fails, with a sentence that begins with its rank and names the call.
   void fail(uint64_t id, uint64_t replay, const Error& error);
-  void fail_without_memory();
   // "" : it takes calls; else why not, with the name of the rank.
   std::string why_closed();
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/log.h"
-#include "base/out_of_memory.h"
 #include "comm/communicator/communicator.h"
 
 namespace trestle {
@@ -51,28 +50,21 @@ Status CapturedCalls::take_places(std::span<const CaptureRequest> requests, std:
 Status CapturedCalls::capture(std::span<const CaptureRequest> requests) {
   std::vector<Placed> placed;
   TRY(take_places(requests, placed));
-  const auto number_all = [&]() -> Status {
-    for (size_t i = 0; i < requests.size(); ++i) {
-      placed[i].call.number = TRY(requests[i].communicator->calls().number_capture(placed[i].call.call));
-      placed[i].place->add(requests[i], std::move(placed[i].call));
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto number = requests[i].communicator->calls().number_capture(placed[i].call.call);
+    if (!number.ok()) {
+      for (const CaptureRequest& request : requests) request.communicator->engine().fail(number.error());
+      return number.error();
     }
-    return {};
-  };
-  const Status numbered = unless_out_of_memory(number_all, [] {
-    return Status(Error{Code::kSystemError, "out of memory"});
-  });
-  for (const Placed& one : placed) {
-    if (numbered.ok()) one.place->ready_.store(true, std::memory_order_release);
+    placed[i].call.number = number.value();
+    placed[i].place->add(requests[i], std::move(placed[i].call));
   }
-  for (const CaptureRequest& request : requests) {
-    if (!numbered.ok()) request.communicator->engine().fail(numbered.error());
-  }
-  return numbered;
+  for (const Placed& one : placed) one.place->ready_.store(true, std::memory_order_release);
+  return {};
 }
 
 void CapturedCalls::add(const CaptureRequest& request, CapturedCall captured) {
   const std::shared_ptr<CaptureBook>& book = request.communicator->captures();
-  entries_.reserve(entries_.size() + 1);
   entries_.push_back({book, book->add(std::move(captured))});
 }
 
@@ -89,14 +81,6 @@ void CapturedCalls::arrived(bool overlaps) {
 // The end of the graph leaves an errand for nothing but this object's own end, which is then on the poller's thread.
 void CapturedCalls::run() {
   if (!arrived_.exchange(false)) return;
-  unless_out_of_memory([this] { run_launch(); },
-                       [this] {
-                         fail_without_memory();
-                         stream_->let_launch_go_on();
-                       });
-}
-
-void CapturedCalls::run_launch() {
   if (overlaps_.exchange(false)) {
     const Error error{Code::kInvalidUsage,
                       "a CUDA graph was launched while another launch of the same captured calls was under way: two "
@@ -106,31 +90,19 @@ void CapturedCalls::run_launch() {
   make_calls(replays_++);
 }
 
-void CapturedCalls::fail_without_memory() const {
-  for (const Entry& entry : entries_) entry.book->fail_without_memory();
-}
-
-// Operations have their numbers from their commit on, and other ranks count on them. A failure of an earlier launch has
-// ended the communicators that it concerns, and concerns no others: nobody else can take it from this stream.
+// A failure of an earlier launch has ended the communicators that it concerns, and concerns no others: nobody else can
+// take it from this stream.
 void CapturedCalls::make_calls(uint64_t replay) {
   std::vector<Operation*> operations;
-  operations.reserve(entries_.size());
   stream_->tell_failure();
   auto place = stream_->enter();
   if (!place.ok()) return stream_->let_launch_go_on();
-  const auto queue = [&] {
-    for (const Entry& entry : entries_) {
-      Operation* const operation = entry.book->commit(entry.id, replay, *stream_);
-      if (operation != nullptr) operations.push_back(operation);
-    }
-    if (operations.size() != entries_.size()) say_left_out();
-    if (!operations.empty()) stream_->enqueue(operations, std::move(place.value()));
-  };
-  // The place holds the launch until the failure can be seen.
-  unless_out_of_memory(queue, [&] {
-    fail_without_memory();
-    for (Operation* const operation : operations) operation->engine().retire(operation);
-  });
+  for (const Entry& entry : entries_) {
+    Operation* const operation = entry.book->commit(entry.id, replay, *stream_);
+    if (operation != nullptr) operations.push_back(operation);
+  }
+  if (operations.size() != entries_.size()) say_left_out();
+  if (!operations.empty()) stream_->enqueue(operations, std::move(place.value()));
   for (const Entry& entry : entries_) entry.book->committed();
 }
 

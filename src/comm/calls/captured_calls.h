@@ -64,9 +64,7 @@ class CapturedCalls : public GraphCalls, public Errand {
   };
   static Status take_places(std::span<const CaptureRequest> requests, std::vector<Placed>& placed);
   void add(const CaptureRequest& request, CapturedCall captured);
-  void run_launch();
   void make_calls(uint64_t replay);
-  void fail_without_memory() const;
   void say_left_out();
 
   const std::shared_ptr<CaptureLane> lane_;

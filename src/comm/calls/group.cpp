@@ -7,7 +7,7 @@
 
 #include "base/fork.h"
 #include "base/log.h"
-#include "base/out_of_memory.h"
+#include "base/scope_exit.h"
 #include "comm/calls/captured_calls.h"
 #include "comm/setup/together.h"
 
@@ -113,7 +113,9 @@ Status Group::end() {
   if (--depth_ != 0) return {};
   Work work = std::exchange(work_, Work());
   if (!work.error && work.spoilt != Code::kSuccess) work.error = Error{work.spoilt, "a call of the group failed"};
+  ScopeExit thrown([&work] { work.fail_all(); });
   Status status = work.error ? Status(*work.error) : work.run();
+  thrown.release();
   for (const auto& communicator : work.destructions) communicator->destroy(kGoodbyeMs);
   return status;
 }
@@ -128,12 +130,17 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
   return std::find(finalizations.begin(), finalizations.end(), communicator) != finalizations.end();
 }
 
+void Group::Work::fail_all() noexcept {
+  for (const GroupedCall& call : calls) call.communicator->engine().fail_without_memory();
+  for (const GroupedCall& call : captured) call.communicator->engine().fail_without_memory();
+}
+
 // Steps that may be refused come first: a refused group has done nothing.
 Status Group::Work::run() {
   TRY(ask_all());
-  const std::vector<GroupedCall> captured = TRY(take_captured());
+  TRY(take_captured());
   const auto prepared = TRY(prepare_all());
-  TRY(capture_all(captured));
+  TRY(capture_all());
   TRY(begin_all());
   TRY(create_all());
   TRY(enqueue_all(prepared));
@@ -142,7 +149,7 @@ Status Group::Work::run() {
   return {};
 }
 
-Result<std::vector<GroupedCall>> Group::Work::take_captured() {
+Status Group::Work::take_captured() {
   std::map<const Stream*, bool> captures;
   for (const GroupedCall& call : calls) {
     const Stream* const stream = call.stream.get();
@@ -154,8 +161,8 @@ Result<std::vector<GroupedCall>> Group::Work::take_captured() {
     return found != captures.end() && found->second;
   };
   const auto first = std::stable_partition(calls.begin(), calls.end(), std::not_fn(is_captured));
-  std::vector<GroupedCall> captured(first, calls.end());
-  if (captured.empty()) return captured;
+  captured.assign(first, calls.end());
+  if (captured.empty()) return {};
   const bool has_more = !creations.empty() || !beginnings.empty() || !numberings.empty() || !finalizations.empty();
   const auto of_request = [](const GroupedCall& call) { return call.settled || call.after; };
   if (has_more || std::ranges::any_of(captured, of_request)) {
@@ -164,11 +171,11 @@ Result<std::vector<GroupedCall>> Group::Work::take_captured() {
                  "requests there, nor make, split or finalize communicators"};
   }
   calls.erase(first, calls.end());
-  return captured;
+  return {};
 }
 
 // An empty call is nothing at any launch.
-Status Group::Work::capture_all(const std::vector<GroupedCall>& captured) {
+Status Group::Work::capture_all() const {
   std::vector<CaptureRequest> requests;
   for (const GroupedCall& call : captured) {
     TRY(call.communicator->check_open());
@@ -278,56 +285,49 @@ Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
 // One item per stream, in the order of the calls.
 Group::Work::Item& Group::Work::item_of(const std::shared_ptr<Stream>& stream, Items& items) {
   const auto found = std::find_if(items.begin(), items.end(), [&](const Item& it) { return it.stream == stream; });
-  return found == items.end() ? items.emplace_back(Item{stream, {}, {}}) : *found;
+  return found == items.end() ? items.emplace_back(stream) : *found;
 }
 
 // Takes the places in outer streams, which may be refused. Calls that have their numbers already are expected by other
 // ranks, so their communicators then fail.
 Status Group::Work::enter_all(Items& items) const {
-  const auto enter = [&]() -> Status {
-    for (const GroupedCall& call : calls) {
-      if (call.after && call.stream->has_outer()) call.stream->wait_for(call.after);
-    }
-    for (const GroupedCall& call : calls) {
-      if (!call.empty && call.stream->has_outer()) item_of(call.stream, items);
-    }
-    for (Item& item : items) item.entry.take(TRY(item.stream->enter()));
-    return {};
-  };
-  const Status entered = unless_out_of_memory(enter, [] { return Status(Error{Code::kSystemError, "out of memory"}); });
-  if (entered.ok()) return entered;
   for (const GroupedCall& call : calls) {
-    if (call.number) call.communicator->engine().fail(entered.error());
+    if (call.after && call.stream->has_outer()) call.stream->wait_for(call.after);
   }
-  return entered;
+  for (const GroupedCall& call : calls) {
+    if (!call.empty && call.stream->has_outer()) item_of(call.stream, items);
+  }
+  for (Item& item : items) {
+    auto entry = item.stream->enter();
+    if (entry.ok()) {
+      item.entry.take(std::move(entry).value());
+      continue;
+    }
+    for (const GroupedCall& call : calls) {
+      if (call.number) call.communicator->engine().fail(entry.error());
+    }
+    return std::move(entry).error();
+  }
+  return {};
 }
 
-// Calls have their numbers from here on, and other ranks count on them. So where memory runs out, all communicators of
-// the group fail.
 Status Group::Work::enqueue_all(const PreparedCalls& prepared) {
   Items items;
   TRY(enter_all(items));
-  size_t enqueued = 0;
-  return unless_out_of_memory(
-      [&] {
-        commit_all(prepared, items);
-        for (; enqueued < items.size(); ++enqueued) {
-          Item& item = items[enqueued];
-          item.stream->enqueue(item.operations, std::move(item.entry));
-        }
-        for (GroupedCall& call : calls) {
-          if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
-        }
-        for (const GroupedCall& call : calls) call.communicator->calls().committed();
-        return Status();
-      },
-      [&]() -> Status {
-        for (const GroupedCall& call : calls) call.communicator->engine().fail_without_memory();
-        for (; enqueued < items.size(); ++enqueued) {
-          for (Operation* operation : items[enqueued].operations) operation->engine().retire(operation);
-        }
-        return *calls.front().communicator->failure();
-      });
+  commit_all(prepared, items);
+  for (Item& item : items) {
+    item.stream->enqueue(item.operations, std::move(item.entry));
+    item.operations.clear();
+  }
+  for (GroupedCall& call : calls) {
+    if (auto settled = std::exchange(call.settled, nullptr)) settled(true);
+  }
+  for (const GroupedCall& call : calls) call.communicator->calls().committed();
+  return {};
+}
+
+Group::Work::Item::~Item() {
+  for (Operation* operation : operations) operation->engine().retire(operation);
 }
 
 void Group::Work::commit_all(const PreparedCalls& prepared, Items& items) const {

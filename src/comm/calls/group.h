@@ -78,7 +78,7 @@ class Group {
   // An event was recorded behind such calls before they are enqueued. A wait for the event must include them.
   void add_record(std::shared_ptr<Recording> recording) { work_.records.push_back(std::move(recording)); }
   bool has_record(const Recording& recording) const;
-  // Only if a group is open. spoil() keeps at least the code of an error for which there was no memory.
+  // Only if a group is open. spoil() keeps at least the code of an error whose sentence found no memory.
   void remember(const Error& error);
   void spoil(Code code) noexcept {
     if (open() && !work_.error && work_.spoilt == Code::kSuccess) work_.spoilt = code;
@@ -98,6 +98,7 @@ class Group {
     std::vector<GroupedBeginning> beginnings;  // of creations
     std::vector<Numbering> numberings;
     std::vector<GroupedCall> calls;
+    std::vector<GroupedCall> captured;  // taken out of these: they are on streams that are captured into graphs
     std::vector<std::shared_ptr<Recording>> records;
     std::vector<std::shared_ptr<Communicator>> finalizations;
     std::vector<std::function<Status()>> finalization_beginnings;  // parallel; may be empty
@@ -111,11 +112,12 @@ class Group {
     Work& operator=(Work&&) = default;
     ~Work();  // settles the calls that were not enqueued
     Status run();
+    // For want of memory: calls may have their numbers already, and other ranks count on them.
+    void fail_all() noexcept;
     Status ask_all() const;
-    // The calls on streams that are being captured into graphs, taken out of `calls`. Error: what else the group does
-    // cannot be captured.
-    Result<std::vector<GroupedCall>> take_captured();
-    static Status capture_all(const std::vector<GroupedCall>& captured);
+    // Fills `captured`. Error: what else the group does cannot be captured.
+    Status take_captured();
+    Status capture_all() const;
     Status begin_all();
     void undo_beginnings(size_t count);
     void number_all();
@@ -125,6 +127,10 @@ class Group {
     Result<PreparedCalls> prepare_all() const;
     // What goes on one stream.
     struct Item {
+      explicit Item(std::shared_ptr<Stream> on) : stream(std::move(on)) {}
+      Item(Item&&) = default;
+      Item& operator=(Item&&) = delete;
+      ~Item();  // retires what is not on the stream
       std::shared_ptr<Stream> stream;
       std::vector<Operation*> operations;
       StreamEntry entry;

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/out_of_memory.h"
+#include "base/scope_exit.h"
+#include "base/thread.h"
 #include "comm/calls/captured_calls.h"
 #include "comm/device/driver_watch.h"
 #include "comm/setup/device_setup.h"
@@ -92,18 +93,18 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
   mesh_->mesh().set_names(membership_.names());
 }
 
-// A rank that finds no memory tells the others, which would wait for it.
+// A rank that an exception keeps from going on tells the others, which would wait for it.
 Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                              int64_t deadline_ns, const std::atomic<bool>* stop,
                                                              const RootIdentity& root) {
-  using Made = Result<std::shared_ptr<Communicator>>;
-  return unless_out_of_memory(
-      [&]() -> Made { return wire_and_start(bootstrap, settings, deadline_ns, stop, root); },
-      [&]() -> Made {
-        Error error{Code::kSystemError, "rank " + std::to_string(bootstrap.rank()) + " is out of memory"};
-        bootstrap.fail(error);
-        return error;
-      });
+  ScopeExit thrown([&bootstrap] {
+    run_or_end_process("while a communicator is made", [&bootstrap] {
+      bootstrap.fail({Code::kSystemError, "rank " + std::to_string(bootstrap.rank()) + " is out of memory"});
+    });
+  });
+  auto made = wire_and_start(bootstrap, settings, deadline_ns, stop, root);
+  thrown.release();
+  return made;
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bootstrap,
@@ -133,13 +134,12 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
   const bool measure = wiring.value().measure;
   Undelivered communicator(std::shared_ptr<Communicator>(
       new Communicator(bootstrap, settings, std::move(wiring).value(), std::move(device).value(), root)));
-  const auto start = [&]() -> Status {
-    TRY(communicator->start());
-    if (measure) TRY(communicator->calibrate(calibration, stop));
-    communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
-    return {};
-  };
-  TRY(unless_out_of_memory(start, [&] { return Status(communicator->calls_.fail_without_memory()); }));
+  ScopeExit thrown([&communicator] { communicator->engine_->fail_without_memory(); });
+  Status started = communicator->start();
+  if (started.ok() && measure) started = communicator->calibrate(calibration, stop);
+  if (started.ok()) communicator->membership_.log_topology(communicator->engine_->express() != nullptr);
+  thrown.release();
+  TRY(std::move(started));
   return communicator.deliver();
 }
 
@@ -219,7 +219,7 @@ Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call,
 // A failure that came before the registration has not called the listener, so it is called here. A later one calls it.
 std::unique_ptr<FailureListeners::Registration> Communicator::on_failure(const FailureListener& listener) {
   auto registration = std::make_unique<FailureListeners::Registration>(listeners_, listener);
-  if (const auto error = failure()) listener(*error);
+  if (const Failure error = failure()) listener(*error);
   return registration;
 }
 

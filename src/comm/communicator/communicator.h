@@ -74,7 +74,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Notices& notices() { return notices_; }
 
   // The sticky failure, if there is one.
-  std::optional<Error> failure() const { return engine_->failure(); }
+  Failure failure() const { return engine_->failure(); }
   // Calls the listener when this fails, and now if it has failed already, for as long as the result lives.
   std::unique_ptr<FailureListeners::Registration> on_failure(const FailureListener& listener);
   // The sentence of that rank's orderly end, if it has left.
@@ -139,6 +139,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status submit_on_outer(const Call& call, const std::shared_ptr<Stream>& stream);
 
   // Says goodbye to all and ends all connections. Transports still in use after `give_up_ns` end only with the process.
+  void end(int linger_ms);
   void leave(int linger_ms, int64_t give_up_ns, bool by_exit);
   CommunicatorParts parts() { return {membership_, *engine_, *mesh_, calls_, splits_, notices_, life_}; }
 

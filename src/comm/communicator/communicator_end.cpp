@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "comm/communicator/communicator.h"
 #include "comm/device/driver_watch.h"
 #include "comm/watch/mesh_poller.h"
@@ -90,6 +91,7 @@ Status Communicator::finalize(const std::atomic<bool>* stop) {
 }
 
 void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
+  engine_->tell_failure();
   {
     const Progress::IdleDrive idle_too;
     engine_->close(engine_->failed() ? 0 : linger_ms, give_up_ns);
@@ -101,8 +103,13 @@ void Communicator::leave(int linger_ms, int64_t give_up_ns, bool by_exit) {
   forget_at_exit(this);
 }
 
+// A communicator that has half ended would be used when it is gone.
 void Communicator::destroy(int linger_ms) {
   if (life_.closed.exchange(true)) return;
+  run_or_end_process("while a communicator ends", [this, linger_ms] { end(linger_ms); });
+}
+
+void Communicator::end(int linger_ms) {
   captures_->close();
   Progress::process().wait([this] { return engine_->pending() == 0 && !splits_.has_exchanges(); },
                            [this] { return engine_; });

@@ -22,7 +22,7 @@ std::byte* DeviceMemory::allocate(uint64_t bytes) {
   if (!got.ok()) {
     LOG(kWarn, kAlloc, "%llu bytes for staging on a device: %s", static_cast<unsigned long long>(bytes),
         got.error().message.c_str());
-    source_is_empty();
+    return nullptr;
   }
   const MutexLock lock(mutex_);
   given_.splice(given_.end(), got.value());

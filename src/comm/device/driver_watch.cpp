@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/out_of_memory.h"
 #include "engine/run/engine.h"
 #include "engine/stream/stream.h"
 #include "engine/stream/stream_poller.h"
@@ -34,8 +33,7 @@ void DriverWatch::poll(int64_t now_ns) {
   turns_ = turns;
   looks_ = is_same_call ? looks_ + 1 : 0;
   if (looks_ < most_looks_) return;
-  // Without memory for the sentence it tries again at the next look.
-  unless_out_of_memory([this] { break_circle(); }, [] {});
+  break_circle();
 }
 
 void DriverWatch::break_circle() {
@@ -48,7 +46,7 @@ void DriverWatch::break_circle() {
                       "loads kernels before), a copy to or from memory that is not pinned, cudaFree or cudaMalloc. The "
                       "communicator fails, and its streams go on; what its calls had begun may still write to their "
                       "buffers until CommAbort or CommDestroy has returned"};
-  engine->fail(copy_of(why));
+  engine->fail(why);
   calls_->end();
   if (engine->device_board() != nullptr) engine->device_board()->abort_kernels();
   // The thread may wait for streams of other communicators as well.

@@ -169,7 +169,7 @@ void CallWatch::describe_failure_of_other_comm(Answer& answer) {
     const bool related = other->membership().root() == membership_.root() && &other->membership() != &membership_;
     if (!related || !other->engine().failed()) continue;
     const int64_t age_ns = monotonic_clock().now_ns() - other->engine().failed_ns();
-    const std::optional<Error> failure = other->failure();
+    const Failure failure = other->failure();
     if ((timeout_ns > 0 && age_ns / 2 > timeout_ns) || failure->code == Code::kAborted) continue;
     answer.failure = failure->message;
     return;

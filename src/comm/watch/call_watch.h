@@ -44,8 +44,8 @@ class CallWatch {
   void peer_left(int32_t rank, bool by_exit);
   // A letter about a call of another rank (TRESTLE_CHECK) or about a split that fails, or a notice. Others are ignored.
   void take_letter(int32_t from, const std::string& letter);
-  // Fails the communicator: without memory a letter may be lost.
-  void fail_without_memory() { engine_.fail_without_memory(); }
+  // Engine::tell_failure(), on the watch thread.
+  void tell_failure() { engine_.tell_failure(); }
   // Wakes threads that wait for the control mesh: they sleep at the engine, where no peer rings for them.
   void wake_mesh_waiters();
 

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/out_of_memory.h"
 #include "comm/communicator/communicator.h"
 #include "comm/watch/call_watch.h"
 #include "comm/watch/process_exit.h"
@@ -67,18 +66,13 @@ std::optional<Answer> MeshPoller::answer_to(const Question& question) {
 }
 
 void MeshPoller::poll(int64_t now_ns) {
-  const auto poll = [&] {
-    mesh_->poll(now_ns);
-    take_verdict(operations_, now_ns);
-    take_verdict(calls_, now_ns);
-    const MutexLock lock(mutex_);
-    if (watch_ != nullptr) watch_->wake_mesh_waiters();
-  };
-  // A letter of a peer may be lost, and this rank cannot know which.
-  unless_out_of_memory(poll, [this] {
-    const MutexLock lock(mutex_);
-    if (watch_ != nullptr) watch_->fail_without_memory();
-  });
+  mesh_->poll(now_ns);
+  take_verdict(operations_, now_ns);
+  take_verdict(calls_, now_ns);
+  const MutexLock lock(mutex_);
+  if (watch_ == nullptr) return;
+  watch_->tell_failure();
+  watch_->wake_mesh_waiters();
 }
 
 void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/cpu/prefetch.h"
-#include "base/out_of_memory.h"
+#include "base/scope_exit.h"
 
 namespace trestle {
 
@@ -76,7 +76,7 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
       transports_(std::move(transports)),
       router_(std::move(router)),
       express_(std::move(express)),
-      no_memory_{Code::kSystemError, out_of_memory_on(config_)},
+      no_memory_(std::make_shared<const Error>(Error{Code::kSystemError, out_of_memory_on(config_)})),
       epoll_(UniqueFd::open([this] { return config_.sleeps ? epoll_create1(EPOLL_CLOEXEC) : -1; })),
       wake_(UniqueFd::open([this] { return config_.sleeps ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1; })) {
   for (const auto& transport : transports_) transport->set_agreement(&agreement_);
@@ -111,12 +111,6 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
     // that one out of the caches.
     if (!idle->second.empty()) idle->second.back()->prefetch_for_issue();
   }
-  // Room in the inbox is made now: here a lack of memory is still an error of the call, in activate() it could not be.
-  if (inbox_room_ <= lent_.size()) {
-    const MutexLock inbox_lock(inbox_mutex_);
-    inbox_.reserve(std::max<size_t>(16, 2 * lent_.size()));
-    inbox_room_ = inbox_.capacity();
-  }
   lent_.push_back(std::move(operation));
   Operation* const result = lent_.back().get();
   result->lent_at = lent_.size() - 1;
@@ -134,11 +128,8 @@ void Engine::give_back(Operation* operation) {
   operation->express().reset();
   operation->stream = nullptr;
   operation->item = nullptr;
-  // Without the memory to keep it for reuse, it goes.
-  const auto keep = [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-    idle_[&operation->prepared()].push_back(std::move(owner));
-  };
-  if (!operation->prepared().forgotten) unless_out_of_memory(keep, [] {});
+  operation->held_back_by.reset();
+  if (!operation->prepared().forgotten) idle_[&operation->prepared()].push_back(std::move(owner));
 }
 
 void Engine::forget(const Prepared* prepared) {
@@ -150,7 +141,10 @@ void Engine::forget(const Prepared* prepared) {
 void Engine::activate(Operation& operation) {
   {
     const MutexLock lock(inbox_mutex_);
-    inbox_.push_back(&operation);
+    operation.next_in_inbox = nullptr;
+    (inbox_first_ == nullptr ? inbox_first_ : inbox_last_->next_in_inbox) = &operation;
+    inbox_last_ = &operation;
+    ++inbox_size_;
     inbox_full_.store(true, std::memory_order_release);
   }
   // Either the sleeper sees the inbox, or this thread sees the sleeper.
@@ -187,8 +181,7 @@ std::vector<RailReport> Engine::rail_reports() const {
 
 bool Engine::try_progress() {
   if (progress_.looks_held() || !try_lock()) return false;
-  const bool moved = round();
-  unlock();
+  const bool moved = round_and_unlock();
   return do_chores() || moved;
 }
 
@@ -200,49 +193,48 @@ bool Engine::help() {
     rounds_ = 0;  // and at the deadlines
   }
   helped_ns_ = now;
-  bool moved = round();
-  unlock();
+  bool moved = round_and_unlock();
   moved |= do_chores();
   if (moved && sleepers() != 0) wake();
   return moved;
 }
 
 Result<OperationClaims> Engine::reserve(const Prepared& prepared, const Lane& lane) {
+  OperationClaims claims;
   if (prepared.place == MemoryPlace::kHost) {
-    staging_.reserve(prepared.staging_bytes);
-    return OperationClaims{};
+    if (!staging_.reserve(prepared.staging_bytes)) return *no_memory_;
+    return claims;
   }
   CHECK(device_ != nullptr, "an operation on a device that the engine lacks");
-  const auto claim = [&]() -> Result<OperationClaims> {
-    OperationClaims claims;
-    if (prepared.staging_bytes != 0) claims.staging = device_->staging.claim(lane, prepared.staging_bytes);
-    if (prepared.bounce_bytes != 0)
-      claims.bounces = device_->bounces.claim(lane, prepared.bounce_bytes, prepared.bounce_blocks);
+  if (prepared.staging_bytes != 0) claims.staging = device_->staging.claim(lane, prepared.staging_bytes);
+  if (prepared.bounce_bytes != 0)
+    claims.bounces = device_->bounces.claim(lane, prepared.bounce_bytes, prepared.bounce_blocks);
+  if ((prepared.staging_bytes == 0 || claims.staging != nullptr) &&
+      (prepared.bounce_bytes == 0 || claims.bounces != nullptr))
     return claims;
-  };
-  return unless_out_of_memory(claim, [this]() -> Result<OperationClaims> {
-    fail_without_memory();
-    return *failure();
-  });
+  fail_without_memory();
+  return *failure();
 }
 
 bool Engine::provide_staging() {
-  return unless_out_of_memory([this] { return staging_.chores(); },
-                              [this] {
-                                fail_without_memory();
-                                return true;
-                              });
+  const StagingPool::Chores done = staging_.chores();
+  if (done == StagingPool::Chores::kNoMemory) fail_without_memory();
+  return done != StagingPool::Chores::kNothing;
 }
 
-// If a round runs out of memory, it leaves operations half done: the communicator must end.
-bool Engine::round() {
+// An exception ends a round only on a thread of the program, which takes it to the C boundary. It leaves operations
+// half done: the communicator must end.
+bool Engine::round_and_unlock() {
+  ScopeExit torn([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
+    fail_without_memory();
+    unlock();
+  });
   copy_left_ = config_.copy_bytes;
-  moved_ = unless_out_of_memory([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { return progress_locked(); },
-                                [this] {
-                                  fail_without_memory();
-                                  return true;
-                                });
-  return moved_;
+  moved_ = progress_locked();
+  const bool moved = moved_;
+  torn.release();
+  unlock();
+  return moved;
 }
 
 bool Engine::progress_locked() {
@@ -256,7 +248,6 @@ bool Engine::progress_locked() {
     last_driven_ns_.store(now, std::memory_order_relaxed);
   }
   bool moved = arrivals && drain_inbox(now);
-  if (arrivals && holds_back_.load(std::memory_order_acquire)) suspect_held_back();
   if (!failed() && !suspicion_) {
     Result<bool> result = run_operations();
     if (tick && result.ok()) {
@@ -275,32 +266,32 @@ bool Engine::progress_locked() {
     fail(with_leaver(*suspicion_));
   }
   if (failed()) {
-    return finish_all(*failure()) || moved;
+    return finish_all(failure()) || moved;
   }
   return moved;
 }
 
 bool Engine::drain_inbox(int64_t now_ns) {
-  drained_.clear();  // a round without memory may have left some, which are active
+  Operation* first = nullptr;
   {
     const MutexLock lock(inbox_mutex_);
-    drained_.reserve(inbox_.capacity());  // the inbox does not shrink (inbox_room_)
-    active_.reserve(active_.size() + inbox_.size());
-    drained_.swap(inbox_);
+    active_.reserve(active_.size() + inbox_size_);  // before they leave the inbox, so that none is lost
+    first = std::exchange(inbox_first_, nullptr);
+    inbox_size_ = 0;
     inbox_full_.store(false, std::memory_order_release);
   }
-  for (Operation* operation : drained_) {
+  for (Operation* operation = first; operation != nullptr; operation = operation->next_in_inbox) {
     const auto place =
         std::upper_bound(active_.begin(), active_.end(), operation,
                          [](const Operation* a, const Operation* b) { return a->number() < b->number(); });
     active_.insert(place, operation);
   }
-  for (Operation* operation : drained_) {
-    if (failed()) break;
+  for (Operation* operation = first; operation != nullptr && !failed(); operation = operation->next_in_inbox) {
+    if (operation->held_back_by != nullptr) hold_back(*operation, *operation->held_back_by);
     operation->activate(now_ns);
     announce(*operation);
   }
-  return !drained_.empty();
+  return first != nullptr;
 }
 
 void Engine::announce(const Operation& operation) {
@@ -393,7 +384,7 @@ Result<bool> Engine::run_operations() {
       continue;
     }
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
-    finish(operation, nullptr);
+    finish(operation, {});
     moved = true;
   }
   return moved;

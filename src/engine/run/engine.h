@@ -65,7 +65,8 @@ struct EngineConfig {
   int64_t spin_us = -1;              // TRESTLE_SPIN; negative: depends on whether ranks outnumber processors
   // The communicator compares calls, and describes a difference better than an engine can.
   bool calls_checked = false;
-  // Called once, by the first failure, on the failing thread; must not block or call the engine.
+  // Called by the first failure, on the failing thread; must not block or call the engine. Without memory it is called
+  // again by tell_failure().
   std::function<void(const Error&)> on_failure;
   // Called under the progress lock when a deadline passes; must not block or call the engine. True: an inquiry finds
   // out which rank is to blame, and end_inquiry() follows in bounded time. False, or empty: the engine fails at once.
@@ -91,13 +92,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // A Prepared has left its cache. Drops its idle operations now. Those that still run, or are acquired later, are
   // dropped when they are done.
   void forget(const Prepared* prepared);
-  // Called by streams: the operation has reached the head.
+  // Called by streams: the operation has reached the head. If it is held back, the communicator fails in the next
+  // round: the work before the operation on its stream has failed, so its input does not exist. Takes no memory.
   void activate(Operation& operation);
-  // Called by streams instead of running the operation: the work before it on its stream has failed, so its input does
-  // not exist. Fails the communicator, and the activation that follows ends the operation. The rank that died for the
-  // other communicator may belong to this one too. Then this one's control mesh reports that death itself, and gets a
-  // moment to do so.
-  void hold_back(const Operation& operation, const Error& cause);
   // Number of operations that are bound and not done.
   void count_pending(size_t operations) { pending_.fetch_add(operations, std::memory_order_acq_rel); }
   size_t pending() const { return pending_.load(std::memory_order_acquire); }
@@ -115,8 +112,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // progress lock: the thread that drove does that after its round.
   StagingPool& staging() { return staging_; }
   // Makes sure that there is memory for an operation that is about to be queued on the lane, as StagingPool::reserve().
-  // Returns the memory of a device that the operation must have. Error: the device has no memory, and the communicator
-  // has failed, because other ranks may have made the call already.
+  // Returns the memory of a device that the operation must have. Errors: the host has no memory, and the call can be
+  // refused; the device has none, and the communicator has failed, because other ranks may have made the call already.
   Result<OperationClaims> reserve(const Prepared& prepared, const Lane& lane);
   bool has_work_queue() const { return config_.work != nullptr; }
   // The number of its device; kHostMemory: it has none, and takes no operation whose buffers are on one.
@@ -134,12 +131,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fail(Error error);
   // The same, for a failure of a user-defined function on this rank.
   void fail_of_user(Error error);
+  // The same, because this rank has no memory, which this itself does not need: the watch thread tells the others
+  // (tell_failure).
+  void fail_without_memory() noexcept;
+  // Calls on_failure if the thread that failed had no memory for it.
+  void tell_failure();
   // Ends an operation that is on no stream: it has left its stream, or its call failed after it had got its number.
   void retire(Operation* operation);
-  // As fail(), because there was no memory. Does not throw.
-  void fail_without_memory();
-  std::optional<Error> failure() const;
-  // When it failed, by the engine's clock; 0: it has not, or there was no memory to report it.
+  Failure failure() const;
+  // When it failed, by the engine's clock; 0: it has not.
   int64_t failed_ns() const { return failed_ns_.load(std::memory_order_relaxed); }
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   // What the oldest operation waits for, "" if there is none. Not for holders of the progress lock.
@@ -227,18 +227,21 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void free_transports();
 
  private:
-  bool round() TRESTLE_REQUIRES(progress_);
+  bool round_and_unlock() TRESTLE_RELEASE(progress_);
   // After a round. True if an operation can go on because of it. Inline: every look of a waiting thread asks.
   bool do_chores() { return staging_.has_chores() && provide_staging(); }
   bool provide_staging();
   bool poll_work() TRESTLE_REQUIRES(progress_);
   bool progress_locked() TRESTLE_REQUIRES(progress_);
   bool drain_inbox(int64_t now_ns) TRESTLE_REQUIRES(progress_);
+  void hold_back(const Operation& operation, const Error& cause) TRESTLE_REQUIRES(progress_);
   Result<bool> run_operations() TRESTLE_REQUIRES(progress_);
-  void finish(Operation* operation, const Error* error) TRESTLE_REQUIRES(progress_);
+  void finish(Operation* operation, const Failure& failure) TRESTLE_REQUIRES(progress_);
   // True if anything ended.
-  bool finish_all(const Error& error) TRESTLE_REQUIRES(progress_);
-  bool cancel_queued(const Error& error) TRESTLE_REQUIRES(progress_);
+  bool finish_all(const Failure& failure) TRESTLE_REQUIRES(progress_);
+  bool cancel_queued(const Failure& failure) TRESTLE_REQUIRES(progress_);
+  bool set_failure(Failure failure);
+  void tell_later();
   bool close_work(int64_t give_up_ns) TRESTLE_REQUIRES(progress_);
   void close_transports(int linger_ms) TRESTLE_REQUIRES(progress_);
   void check_deadlines(int64_t now_ns) TRESTLE_REQUIRES(progress_);
@@ -274,7 +277,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Error with_context(Error error) const TRESTLE_REQUIRES(progress_);
   Error with_leaver(const Error& error);
   void transports_failed(Error error, int64_t now_ns) TRESTLE_REQUIRES(progress_);
-  void suspect_held_back() TRESTLE_REQUIRES(progress_);
 
   const EngineConfig config_;
   const bool crowded_;  // EngineConfig::crowded
@@ -296,10 +298,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> failed_{false};
   std::atomic<int64_t> failed_ns_{0};
   mutable Mutex failure_mutex_;
-  Error no_memory_ TRESTLE_GUARDED_BY(failure_mutex_);  // made ahead: of fail_without_memory()
-  std::optional<Error> failure_ TRESTLE_GUARDED_BY(failure_mutex_);
-  std::optional<Error> held_back_ TRESTLE_GUARDED_BY(failure_mutex_);  // from hold_back(), not suspected yet
-  std::atomic<bool> holds_back_{false};
+  const Failure no_memory_;  // of fail_without_memory()
+  Failure failure_ TRESTLE_GUARDED_BY(failure_mutex_);
+  std::atomic<bool> untold_{false};  // it is for tell_failure() to tell
   std::atomic<ProgressThread*> helper_{nullptr};
   std::atomic<size_t> pending_{0};
   std::atomic<int64_t> last_driven_ns_{0};
@@ -314,12 +315,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::map<int32_t, std::string> left_ TRESTLE_GUARDED_BY(left_mutex_);  // by rank: a sentence
 
   Mutex inbox_mutex_;
-  std::vector<Operation*> inbox_ TRESTLE_GUARDED_BY(inbox_mutex_);
+  Operation* inbox_first_ TRESTLE_GUARDED_BY(inbox_mutex_) = nullptr;
+  Operation* inbox_last_ TRESTLE_GUARDED_BY(inbox_mutex_) = nullptr;  // if there is a first
+  size_t inbox_size_ TRESTLE_GUARDED_BY(inbox_mutex_) = 0;
   std::atomic<bool> inbox_full_{false};
 
   // Under the progress lock.
   std::vector<Operation*> active_ TRESTLE_GUARDED_BY(progress_);  // ascending numbers
-  std::vector<Operation*> drained_ TRESTLE_GUARDED_BY(progress_);
   uint32_t rounds_ TRESTLE_GUARDED_BY(progress_) = 0;
   // A transport has lost a peer. The mesh may still report why.
   std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);
@@ -335,7 +337,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Mutex pool_mutex_;
   std::unordered_map<const Prepared*, std::vector<std::unique_ptr<Operation>>> idle_ TRESTLE_GUARDED_BY(pool_mutex_);
   std::vector<std::unique_ptr<Operation>> lent_ TRESTLE_GUARDED_BY(pool_mutex_);  // in any order: Operation::lent_at
-  size_t inbox_room_ TRESTLE_GUARDED_BY(pool_mutex_) = 0;  // inbox_ has room for so many: it never shrinks
 
   UniqueFd epoll_;
   UniqueFd wake_;

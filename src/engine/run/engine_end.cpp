@@ -3,13 +3,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/out_of_memory.h"
 #include "base/rank_names.h"
+#include "base/scope_exit.h"
+#include "base/thread.h"
 #include "engine/run/engine.h"
+#include "engine/run/progress.h"
 
 namespace trestle {
 
-// The cause concerns another communicator. Even if that one was aborted, this one was not.
+// The cause concerns another communicator. Even if that one was aborted, this one was not. The rank that died for it
+// may belong to this one too. Then this one's control mesh reports that death itself, and gets a moment to do so.
 void Engine::hold_back(const Operation& operation, const Error& cause) {
   const Code code = cause.code == Code::kAborted ? Code::kRemoteError : cause.code;
   const std::string end = operation.name() + " of " + config_.name + ", behind it on that stream, was not run";
@@ -19,57 +22,43 @@ void Engine::hold_back(const Operation& operation, const Error& cause) {
                                  : "a communicator that shares a stream with this one has failed";
   Error error{code, known ? *known + "; so " + failed + ", and " + end : failed + ": " + cause.message + "; so " + end};
   if (code != Code::kRemoteError) return fail(std::move(error));
-  const MutexLock lock(failure_mutex_);
-  if (!held_back_) held_back_ = std::move(error);
-  holds_back_.store(true, std::memory_order_release);
-}
-
-void Engine::suspect_held_back() {
-  std::optional<Error> error;
-  {
-    const MutexLock lock(failure_mutex_);
-    error.swap(held_back_);
-    holds_back_.store(false, std::memory_order_relaxed);
-  }
-  if (error && !failed() && !suspicion_) transports_failed(std::move(*error), config_.clock->now_ns());
+  if (!suspicion_) transports_failed(std::move(error), config_.clock->now_ns());
 }
 
 // Sets failure_ and failed_ under one lock: once a program was told the failure, no call of it is taken.
-void Engine::fail(Error error) {
+bool Engine::set_failure(Failure failure) {
   const int64_t now_ns = config_.clock->now_ns();
-  {
-    const MutexLock lock(failure_mutex_);
-    if (failure_) return;
-    LOG(kInfo, kColl, "communicator failed: %s", error.message.c_str());
-    failure_ = error;
-    failed_ns_.store(now_ns, std::memory_order_relaxed);
-    failed_.store(true, std::memory_order_release);
-  }
-  if (config_.on_failure) config_.on_failure(error);
+  const MutexLock lock(failure_mutex_);
+  if (failure_) return false;
+  LOG(kInfo, kColl, "communicator failed: %s", failure->message.c_str());
+  failure_ = std::move(failure);
+  failed_ns_.store(now_ns, std::memory_order_relaxed);
+  failed_.store(true, std::memory_order_release);
+  return true;
+}
+
+void Engine::fail(Error error) {
+  if (failed()) return;
+  const auto failure = std::make_shared<const Error>(std::move(error));
+  if (!set_failure(failure)) return;
+  ScopeExit thrown([this] { tell_later(); });
+  if (config_.on_failure) config_.on_failure(*failure);
+  thrown.release();
   wake();
 }
 
-// Reporting it may need memory too. The sentence was made together with the communicator.
-void Engine::fail_without_memory() {
-  const auto tell = [this] {
-    Error error;
-    {
-      const MutexLock lock(failure_mutex_);
-      error = no_memory_;
-    }
-    fail(std::move(error));
-  };
-  unless_out_of_memory(tell, [this] {
-    const Error* first = nullptr;
-    {
-      const MutexLock lock(failure_mutex_);
-      if (!failure_) first = &failure_.emplace(std::move(no_memory_));
-      failed_.store(true, std::memory_order_release);
-    }
-    // The failure stays as it is, so it may be read without the lock. Listeners that need no memory still hear of it.
-    if (first != nullptr && config_.on_failure) unless_out_of_memory([&] { config_.on_failure(*first); }, [] {});
-    wake();
-  });
+void Engine::fail_without_memory() noexcept {
+  if (set_failure(no_memory_)) tell_later();
+}
+
+void Engine::tell_later() {
+  untold_.store(true, std::memory_order_release);
+  Progress::process().due_earlier();
+  wake();
+}
+
+void Engine::tell_failure() {
+  if (untold_.exchange(false, std::memory_order_acq_rel) && config_.on_failure) config_.on_failure(*failure());
 }
 
 void Engine::fail_of_user(Error error) {
@@ -77,7 +66,7 @@ void Engine::fail_of_user(Error error) {
   fail(std::move(error));
 }
 
-std::optional<Error> Engine::failure() const {
+Failure Engine::failure() const {
   const MutexLock lock(failure_mutex_);
   return failure_;
 }
@@ -119,18 +108,18 @@ Error Engine::with_context(Error error) const {
   return error;
 }
 
-void Engine::finish(Operation* operation, const Error* error) {
+void Engine::finish(Operation* operation, const Failure& failure) {
   Stream* stream = operation->stream;
   CHECK(stream != nullptr, "an active operation without a stream");
   const auto keep = stream->shared_from_this();  // the last operation may be the stream's only owner
-  if (error != nullptr) operation->abandon();
+  if (failure != nullptr) operation->abandon();
   operation->free_staging();
-  statistics_.ended(operation->prepared().collective, error != nullptr);
-  stream->operation_done(*operation, error);
+  statistics_.ended(operation->prepared().collective, failure != nullptr);
+  stream->operation_done(*operation, failure);
   retire(operation);
 }
 
-bool Engine::finish_all(const Error& error) {
+bool Engine::finish_all(const Failure& failure) {
   if (!transports_closed_) {
     transports_closed_ = true;
     close_work(INT64_MAX);
@@ -140,16 +129,17 @@ bool Engine::finish_all(const Error& error) {
   // Finishing an operation may activate the next one of its stream here. So this repeats until nothing is left.
   do {
     for (; !active_.empty(); ended = true) {
-      finish(active_.front(), &error);  // where memory is short, the next round tries again
+      Operation* const operation = active_.front();
       active_.erase(active_.begin());
+      finish(operation, failure);
     }
   } while (drain_inbox(0));
-  return cancel_queued(error) || ended;
+  return cancel_queued(failure) || ended;
 }
 
 // Operations that wait behind other communicators' work, or behind an event, must not delay the end of this
 // communicator.
-bool Engine::cancel_queued(const Error& error) {
+bool Engine::cancel_queued(const Failure& failure) {
   if (pending() == 0) return false;
   std::vector<Operation*> queued;
   {
@@ -161,7 +151,7 @@ bool Engine::cancel_queued(const Error& error) {
   bool any = false;
   for (Operation* operation : queued) {
     const auto stream = operation->stream.load(std::memory_order_acquire)->shared_from_this();
-    if (!stream->cancel(*operation, error)) continue;
+    if (!stream->cancel(*operation, failure)) continue;
     statistics_.ended(operation->prepared().collective, true);
     retire(operation);
     any = true;
@@ -171,20 +161,17 @@ bool Engine::cancel_queued(const Error& error) {
 
 // The end of an operation that has left its stream, or never came to it.
 void Engine::retire(Operation* operation) {
+  const ScopeExit ended([this] {  // also without the memory to keep it for reuse
+    pending_.fetch_sub(1, std::memory_order_acq_rel);
+    if (sleepers() != 0) wake();
+  });
   give_back(operation);
-  pending_.fetch_sub(1, std::memory_order_acq_rel);
-  if (sleepers() != 0) wake();
 }
 
 void Engine::close(int linger_ms, int64_t give_up_ns) {
   if (!lock_before(give_up_ns)) return;
   if (!closed_ && close_work(give_up_ns)) {
-    // Operations that cannot be ended for want of memory end with the process.
-    unless_out_of_memory(
-        [this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-          if (failed()) finish_all(*failure());
-        },
-        [] {});
+    if (failed()) finish_all(failure());
     closed_ = true;
     if (!transports_closed_) {
       transports_closed_ = true;
@@ -201,12 +188,14 @@ bool Engine::close_work(int64_t give_up_ns) {
   return std::ranges::all_of(polled_, [give_up_ns](Polled* polled) { return polled->close(give_up_ns); });
 }
 
-// This rank must be able to answer questions while the transports linger, or wait for those that read its memory.
+// This rank must be able to answer questions while the transports linger, or wait for those that read its memory. A
+// transport that was half closed would let peers use memory that is gone.
 void Engine::close_transports(int linger_ms) {
   const ProgressLock::Loan lent(progress_);
-  for (const auto& transport : transports_) unless_out_of_memory([&] { transport->close(linger_ms); }, [] {});
-  if (config_.device.shares != nullptr)
-    unless_out_of_memory([&] { config_.device.shares->close(monotonic_clock().now_ns()); }, [] {});
+  run_or_end_process("while a communicator ends", [&] {
+    for (const auto& transport : transports_) transport->close(linger_ms);
+    if (config_.device.shares != nullptr) config_.device.shares->close(monotonic_clock().now_ns());
+  });
 }
 
 void Engine::free_transports() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "base/scope_exit.h"
 #include "engine/run/engine.h"
 
 namespace trestle {
@@ -83,11 +84,11 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
     return;
   }
   bool rung = false;
-  if (!done()) {
+  {
+    const ScopeExit awake([&] { end_sleep(sleep); });  // also if done() throws
     epoll_event events[4];
-    rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms)) > 0;
+    if (!done()) rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms)) > 0;
   }
-  end_sleep(sleep);
   // The first sleeper and the last one that wakes silence the bells. These threads may need this processor. Only a
   // thread that no longer counts as a sleeper may yield: else there might be no last one.
   if (rung && !sleep.first) ::sched_yield();

@@ -91,8 +91,12 @@ class Operation {
   // The stream that it is queued on; set by the stream.
   std::atomic<Stream*> stream{nullptr};
   StreamItem* item = nullptr;
-  // Its place among the engine's lent operations. Used by the engine only, under the mutex of its pool.
+  // Why its input does not exist; set by the stream before it is activated, and then the engine's. nullptr: it may run.
+  Failure held_back_by;
+  // Of the engine only: its place among the lent operations, under the mutex of their pool; the one behind it in the
+  // inbox, under the inbox's mutex until it is drained.
   size_t lent_at = SIZE_MAX;
+  Operation* next_in_inbox = nullptr;
 
  private:
   struct InFlight {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/cpu/prefetch.h"
-#include "base/out_of_memory.h"
 #include "engine/run/engine.h"
 #include "engine/run/operation.h"
 #include "engine/run/progress.h"
@@ -16,32 +15,25 @@ namespace {
 // Cleared items that a stream keeps. A program that queues more calls ahead allocates for them.
 constexpr size_t kMostSpare = 64;
 
-std::optional<Error> copy_of(const std::optional<Error>& failure) {
-  if (!failure) return std::nullopt;
-  return copy_of(*failure);
+// Of a record that its stream never reached. The first call is notify()'s.
+const Failure& never_reached() {
+  static const Failure failure = std::make_shared<const Error>(
+      Error{Code::kAborted, "the event's stream was destroyed before it reached the event"});
+  return failure;
 }
 
 }  // namespace
-
-Error copy_of(const Error& failure) {
-  return unless_out_of_memory([&failure] { return failure; },
-                              [&failure] {
-                                return Error{failure.code, "out of memory"};
-                              });
-}
 
 // ---- records
 
 Recording::~Recording() {
   const MutexLock lock(mutex_);
   if (notifications_.empty()) return;
-  failure_.emplace(Error{Code::kAborted, "out of memory"});
-  unless_out_of_memory([this] { failure_->message = "the event's stream was destroyed before it reached the event"; },
-                       [] {});
+  failure_ = never_reached();
   run(std::exchange(notifications_, {}));
 }
 
-Recording::Waiters Recording::finish(std::optional<Error> failure) {
+Recording::Waiters Recording::finish(Failure failure) {
   const MutexLock lock(mutex_);
   failure_ = std::move(failure);
   complete_.store(true, std::memory_order_release);
@@ -49,16 +41,17 @@ Recording::Waiters Recording::finish(std::optional<Error> failure) {
   return std::exchange(waiters_, {});
 }
 
-// The functions may run when this record is gone, so they get copies.
+// The functions may run when this record is gone.
 void Recording::run(std::vector<Pending> notifications) {
   for (Pending& pending : notifications) {
-    pending.end->failure = copy_of(failure_);
+    pending.end->failure = failure_;
     pending.end->user = user_;
     Progress::process().run_notification(std::move(pending.run));
   }
 }
 
 Status Recording::notify(Notification notification) {
+  (void)never_reached();
   Pending pending;
   pending.end = std::make_shared<Pending::End>();
   pending.run.emplace_back(
@@ -171,7 +164,7 @@ std::weak_ptr<Engine> Stream::last_user() const {
   return last_user_;
 }
 
-// Once the item is queued, the caller must get no std::bad_alloc: it would take that for an item that is not queued.
+// Once the item is queued, nothing may throw: the caller would take that for an item that is not queued.
 template <class F>
 void Stream::push(F&& fill) {
   Consequences then;
@@ -191,7 +184,7 @@ void Stream::push(F&& fill) {
 // ---- moving on
 
 // The first failure stays.
-void Stream::take_over(std::optional<Error> failure) {
+void Stream::take_over(Failure failure) {
   if (!failure || failure_) return;
   failure_ = std::move(failure);
   failed_.store(true, std::memory_order_release);
@@ -247,19 +240,19 @@ Stream::Consequences Stream::pump_locked() {
     if (head.reserved || !has_arrived(head)) return then;
     if (!head.operations.empty()) {
       if (head_active_) return then;
-      then.held_back_by = copy_of(failure_);
+      then.held_back_by = failure_;
       then.to_activate = std::exchange(head.to_activate, {});
       head_active_ = true;
       return then;
     }
     if (head.wait) {
       if (!head.wait->await(head.waiter)) return then;
-      take_over(copy_of(head.wait->failure()));
+      take_over(head.wait->failure());
     }
     const std::shared_ptr<Recording> record = head.record;
     pass_head();  // first: a thread that sees the record complete must find the stream behind it
     if (record != nullptr) {
-      then.to_wake.splice(then.to_wake.end(), record->finish(copy_of(failure_)));
+      then.to_wake.splice(then.to_wake.end(), record->finish(failure_));
     }
   }
   return then;
@@ -276,11 +269,8 @@ void Stream::pump() {
 
 void Stream::carry_out(const Consequences& then) {
   const auto activate = [&then](Operation& operation) {
-    Engine& engine = operation.engine();
-    if (then.held_back_by)
-      unless_out_of_memory([&] { engine.hold_back(operation, *then.held_back_by); },
-                           [&engine] { engine.fail_without_memory(); });
-    engine.activate(operation);
+    if (then.held_back_by) operation.held_back_by = then.held_back_by;
+    operation.engine().activate(operation);
   };
   if (then.to_activate.first != nullptr) activate(*then.to_activate.first);
   for (Operation* operation : then.to_activate.others) activate(*operation);
@@ -289,12 +279,12 @@ void Stream::carry_out(const Consequences& then) {
   }
 }
 
-void Stream::operation_done(Operation& operation, const Error* error) {
+void Stream::operation_done(Operation& operation, const Failure& failure) {
   {
     const MutexLock lock(mutex_);
     StreamItem* item = operation.item;
     CHECK(!items_.empty() && &items_.front() == item, "an operation finished that is not at the head of its stream");
-    if (error != nullptr && !item->failure) item->failure = copy_of(*error);
+    if (failure != nullptr && item->failure == nullptr) item->failure = failure;
     std::erase(item->operations, &operation);
     if (!item->operations.empty()) return;
     pass_head();
@@ -303,13 +293,13 @@ void Stream::operation_done(Operation& operation, const Error* error) {
   pump();
 }
 
-bool Stream::cancel(Operation& operation, const Error& error) {
+bool Stream::cancel(Operation& operation, const Failure& failure) {
   {
     const MutexLock lock(mutex_);
     const auto place = std::find_if(items_.begin(), items_.end(), [&](const auto& i) { return &i == operation.item; });
     if (place == items_.end() || (place == items_.begin() && head_active_)) return false;
     // The item stays in its place even without operations, so that records before it do not get its failure.
-    if (!place->failure) place->failure = copy_of(error);
+    if (!place->failure) place->failure = failure;
     std::erase(place->operations, &operation);
     place->to_activate.drop(&operation);
     // Nothing is left here that would have to wait for the outer stream, which may never come.
@@ -323,9 +313,12 @@ bool Stream::cancel(Operation& operation, const Error& error) {
 
 std::optional<Error> Stream::tell_failure() {
   const MutexLock lock(mutex_);
-  if (!items_.empty()) return failure_;
+  std::optional<Error> told;
+  if (failure_) told = *failure_;  // without memory for it the failure stays
+  if (!items_.empty()) return told;
   failed_.store(false, std::memory_order_release);
-  return std::exchange(failure_, std::nullopt);
+  failure_.reset();
+  return told;
 }
 
 Status Stream::refusal() const {

@@ -37,7 +37,7 @@ class Stream;
 
 // A function that runs once when a record is complete. It gets the record's failure, if any, and the engine that had
 // used the stream last (empty: it is gone, or there was none).
-using Notification = std::function<void(const std::optional<Error>& failure, const std::weak_ptr<Engine>& user)>;
+using Notification = std::function<void(const Failure& failure, const std::weak_ptr<Engine>& user)>;
 
 // One record of an event: a place in a stream. It is complete when everything before it there is done or has failed.
 class Recording {
@@ -51,7 +51,7 @@ class Recording {
   Recording& operator=(const Recording&) = delete;
   bool complete() const { return complete_.load(std::memory_order_acquire); }
   // Valid when complete: the first failure of the work before the record that had not been reported by then.
-  const std::optional<Error>& failure() const { return failure_; }
+  const Failure& failure() const { return failure_; }
   // The stream of the record, or nullptr.
   std::shared_ptr<Stream> stream() const { return stream_.lock(); }
   // Makes the helper thread run the function when this is complete, or soon if it is complete already
@@ -60,14 +60,14 @@ class Recording {
 
  private:
   friend class Stream;
-  // Streams that wait. Lists, so that moving on along a stream takes no memory.
+  // Streams that wait.
   using Waiters = std::list<std::weak_ptr<Stream>>;
   // Called by its stream, which has reached it. Returns the streams that wait for it.
-  Waiters finish(std::optional<Error> failure);
-  // A notification that waits, made when it was asked for: its end takes no memory, and none is lost.
+  Waiters finish(Failure failure);
+  // A notification that waits, made when it was asked for.
   struct Pending {
     struct End {
-      std::optional<Error> failure;
+      Failure failure;
       std::weak_ptr<Engine> user;
     };
     std::shared_ptr<End> end;
@@ -81,7 +81,7 @@ class Recording {
   const std::weak_ptr<Engine> user_;
   Mutex mutex_;
   std::atomic<bool> complete_{false};
-  std::optional<Error> failure_;  // its stream's failure; valid once complete_
+  Failure failure_;  // its stream's failure; valid once complete_
   Waiters waiters_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<Pending> notifications_ TRESTLE_GUARDED_BY(mutex_);
 };
@@ -101,10 +101,7 @@ class Event {
   std::shared_ptr<Recording> last_ TRESTLE_GUARDED_BY(mutex_);
 };
 
-// A copy of the failure. Where there is no memory for its sentence, the copy says "out of memory" under the same code.
-Error copy_of(const Error& failure);
-
-// Operations that a stream hands to their engines. Moving it takes no memory, and one operation alone needs none.
+// Operations that a stream hands to their engines. One operation alone needs no memory.
 struct ToActivate {
   Operation* first = nullptr;
   std::vector<Operation*> others;
@@ -122,7 +119,7 @@ struct StreamItem {
   std::shared_ptr<Recording> record;
   std::shared_ptr<Recording> wait;
   std::list<std::weak_ptr<Stream>> waiter;  // the stream itself, until `wait` has it
-  std::optional<Error> failure;             // of one of the operations; becomes the stream's when it passes the item
+  Failure failure;                          // of one of the operations; becomes the stream's when it passes the item
   enum class Counted : uint8_t { kNot, kOfUser, kOfOthers };
   Counted counted = Counted::kNot;  // in its stream's only_user_
   OuterStream::Ticket outer;        // its place in the outer stream; without the mark once that was reached
@@ -174,7 +171,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Takes a place for these calls in that graph. The result is the stream of their launches. enter() takes the place of
   // a launch that has arrived, and holds it until the calls are done.
   Result<std::shared_ptr<Stream>> capture(std::shared_ptr<CaptureLane> lane, std::shared_ptr<GraphCalls> calls);
-  // Only on the stream of launches: lets one go on for which nothing is queued. Takes no memory.
+  // Only on the stream of launches: lets one go on for which nothing is queued.
   void let_launch_go_on() { outer_->open(0); }
 
   // Takes the place of a call that comes next. With an outer stream this must be done first, and may be refused;
@@ -183,7 +180,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // The same for a call of this engine that can go into the outer stream as a kernel (OuterStream::put_kernel). It does
   // if there are kernels, and if all that is queued here are calls of this engine: if one of another engine failed, the
   // kernel would not know, and its input would not exist. may_enter(): whether it would be refused. After that only a
-  // failure of the driver, or a lack of memory, refuses. Only with an outer stream.
+  // failure of the driver refuses. Only with an outer stream.
   Status may_enter() { return outer_->may_put(); }
   Result<StreamEntry> enter_kernel(const Engine& engine, const std::function<Status(const OuterPlace&)>& submit);
   // As enqueue() without a place, but nothing is allocated for the item itself. The place stays with the caller if
@@ -192,8 +189,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Appends; activates the operations that reach the head. Part of issuing a call: for one operation it allocates
   // nothing, unless more items are queued than before.
   //
-  // This and the next two append what they are given, or throw std::bad_alloc and append nothing. Work that is queued
-  // moves on without memory, except that failures may lose their sentences.
+  // This and the next two append what they are given, or throw std::bad_alloc and append nothing. What is queued moves
+  // on without memory: an exception would lose what comes next. For that there are lists, and failures are shared.
   void enqueue(std::span<Operation* const> operations);
   void enqueue(std::initializer_list<Operation*> operations) {
     enqueue(std::span<Operation* const>(operations.begin(), operations.size()));
@@ -210,11 +207,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void used_by(Engine& engine);
 
   // Called by the engine when an operation of the head item is done (error: it failed).
-  void operation_done(Operation& operation, const Error* error);
+  void operation_done(Operation& operation, const Failure& failure);
 
   // Called by a failed engine: removes an operation that waits behind others. False if it has been activated: then it
   // ends by itself.
-  bool cancel(Operation& operation, const Error& error);
+  bool cancel(Operation& operation, const Failure& failure);
 
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
   // Success if calls are taken: there is no failure before them.
@@ -257,7 +254,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   struct Consequences {
     std::list<std::weak_ptr<Stream>> to_wake;
     ToActivate to_activate;
-    std::optional<Error> held_back_by;  // if set, to_activate must not run
+    Failure held_back_by;  // if set, to_activate must not run
   };
   std::shared_ptr<Stream> look(Head& head);
   // Appends an item that `fill` makes of an empty one. If `fill` throws, it has not changed the item.
@@ -292,7 +289,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   static void carry_out(const Consequences& then);
   Consequences pump_locked() TRESTLE_REQUIRES(mutex_);
   void pass_head() TRESTLE_REQUIRES(mutex_);
-  void take_over(std::optional<Error> failure) TRESTLE_REQUIRES(mutex_);
+  void take_over(Failure failure) TRESTLE_REQUIRES(mutex_);
   Status refusal() const;
   std::weak_ptr<Engine> last_user() const;
 
@@ -315,7 +312,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::optional<Error> outer_failure_ TRESTLE_GUARDED_BY(mutex_);  // of the outer stream
   std::atomic<size_t> pending_{0};
   std::atomic<bool> failed_{false};  // whether failure_ is set
-  std::optional<Error> failure_ TRESTLE_GUARDED_BY(mutex_);
+  Failure failure_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace trestle

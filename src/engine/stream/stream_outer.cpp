@@ -36,7 +36,7 @@ Stream::~Stream() {
 void Stream::let_outer_go(const Engine* only, const Error& why) {
   const MutexLock lock(mutex_);
   const auto is_held = [](const StreamItem& item) { return item.outer.gate.has_value(); };
-  if (only == nullptr && std::ranges::any_of(items_, is_held)) take_over(copy_of(why));
+  if (only == nullptr && std::ranges::any_of(items_, is_held)) take_over(std::make_shared<const Error>(why));
   for (StreamItem& item : items_) {
     const auto is_of_engine = [only](Operation* one) { return &one->engine() == only; };
     const bool is_sure = !item.reserved && item.wait == nullptr && std::ranges::all_of(item.operations, is_of_engine);
@@ -136,7 +136,7 @@ void Stream::check_outer() {
 
 // Whether the outer stream has come to the item. One that has failed never will.
 Result<bool> Stream::ask_where_outer_is(const StreamItem& item) {
-  if (outer_failure_) return copy_of(*outer_failure_);
+  if (outer_failure_) return *outer_failure_;
   return outer_->has_reached(*item.outer.mark);
 }
 
@@ -149,7 +149,7 @@ bool Stream::has_arrived(StreamItem& head) {
       if (!waits_for_outer_.exchange(true, std::memory_order_seq_cst)) StreamPoller::process().ring();
       return false;
     }
-    if (!reached.ok()) take_over(copy_of(reached.error()));
+    if (!reached.ok()) take_over(std::make_shared<const Error>(reached.error()));
   }
   need_not_arrive(head);
   return true;

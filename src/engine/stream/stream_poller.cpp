@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/fork.h"
-#include "base/out_of_memory.h"
 #include "engine/run/engine.h"
 #include "engine/stream/stream.h"
 
@@ -67,7 +66,6 @@ StreamPoller::~StreamPoller() {
 Status StreamPoller::add(const std::shared_ptr<Stream>& stream) {
   const MutexLock lock(mutex_);
   std::erase_if(streams_, [](const std::weak_ptr<Stream>& one) { return one.expired(); });
-  streams_.reserve(streams_.size() + 1);
   TRY(start());
   streams_.push_back(stream);
   return {};
@@ -77,8 +75,8 @@ Status StreamPoller::start() {
   if (started_) return {};
   if (!bell_) bell_ = TRY(make_bell());
   if (!check_bell_) check_bell_ = TRY(make_bell());
-  if (!looker_.joinable()) looker_ = TRY(Thread::start([this] { look_loop(); }));
-  checker_ = TRY(Thread::start([this] { check_loop(); }));
+  if (!looker_.joinable()) looker_ = TRY(Thread::start("stream poller", [this] { look_loop(); }));
+  checker_ = TRY(Thread::start("stream poller", [this] { check_loop(); }));
   started_ = true;
   return {};
 }
@@ -104,7 +102,7 @@ void StreamPoller::let_go(const Engine* only, const Error& why) {
     const auto stream = one.lock();
     if (stream == nullptr || !stream->can_be_let_go()) continue;
     for (const std::shared_ptr<Engine>& engine : stream->engines()) {
-      if (only == nullptr || engine.get() == only) engine->fail(copy_of(why));
+      if (only == nullptr || engine.get() == only) engine->fail(why);
     }
     stream->let_outer_go(only, why);
   }
@@ -140,24 +138,18 @@ bool StreamPoller::run_errands() {
   return true;
 }
 
-bool StreamPoller::collect(Waiting& waiting) {
-  const auto collect_all = [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-    waiting.reserve(streams_.size());
-    for (const std::weak_ptr<Stream>& one : streams_) {
-      if (auto stream = one.lock(); stream != nullptr && stream->waits_for_outer())
-        waiting.push_back(std::move(stream));
-    }
-    return true;
-  };
+void StreamPoller::collect(Waiting& waiting) {
   const MutexLock lock(mutex_);
-  return unless_out_of_memory(collect_all, [] { return false; });
+  for (const std::weak_ptr<Stream>& one : streams_) {
+    if (auto stream = one.lock(); stream != nullptr && stream->waits_for_outer()) waiting.push_back(std::move(stream));
+  }
 }
 
 // True if all of them still wait.
 bool StreamPoller::ask(const Waiting& waiting) {
   bool all = true;
   for (const std::shared_ptr<Stream>& stream : waiting) {
-    unless_out_of_memory([&] { stream->ask_outer(); }, [] {});
+    stream->ask_outer();
     all = stream->waits_for_outer() && all;
   }
   return all;
@@ -172,9 +164,9 @@ void StreamPoller::look_loop() {
   while (!stop_.load()) {
     asleep_.store(true, std::memory_order_seq_cst);
     if (run_errands()) since_ns = doubted_ns = clock.now_ns();
-    const bool looked = collect(waiting);
+    collect(waiting);
     if (waiting.empty()) {
-      sleep_at(bell_, looked ? -1 : kLongestNapNs);
+      sleep_at(bell_, -1);
       since_ns = doubted_ns = clock.now_ns();
       continue;
     }
@@ -196,9 +188,7 @@ void StreamPoller::check_loop() {
   Waiting waiting;
   while (!stop_.load()) {
     collect(waiting);
-    for (const std::shared_ptr<Stream>& stream : waiting) {
-      unless_out_of_memory([&] { stream->check_outer(); }, [] {});
-    }
+    for (const std::shared_ptr<Stream>& stream : waiting) stream->check_outer();
     waiting.clear();
     sleep_at(check_bell_, -1);
   }

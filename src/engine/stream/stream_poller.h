@@ -64,8 +64,7 @@ class StreamPoller {
   Status start() TRESTLE_REQUIRES(mutex_);
   void look_loop();
   void check_loop();
-  // The streams that wait. False: there is no memory for the list.
-  bool collect(Waiting& waiting);
+  void collect(Waiting& waiting);  // adds the streams that wait
   static bool ask(const Waiting& waiting);
   bool run_errands();  // false: there were none
 

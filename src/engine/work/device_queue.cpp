@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 
 namespace trestle {
 
@@ -81,11 +80,7 @@ bool DeviceQueue::issue_part() {
     waiting_first_->result = launches_->begin(*waiting_first_);
   }
   begun_ = true;
-  // Work that was submitted in part cannot be continued. So a lack of memory is a failure too, and is not tried again.
-  Status launched = unless_out_of_memory([this] { return launch_part(); },
-                                         [] {
-                                           return Status(Error{Code::kSystemError, "out of memory"});
-                                         });
+  Status launched = launch_part();
   if (!launched.ok()) fail(std::move(launched).error());
   return !failure_;
 }
@@ -155,13 +150,9 @@ bool DeviceQueue::still_runs() {
 
 void DeviceQueue::fail(Error error) {
   if (failure_) return;
-  failure_ = unless_out_of_memory(
-      [&] {
-        const DeviceInfo& info = device_.info();
-        return Error{error.code,
-                     "work on device " + std::to_string(info.index) + " (" + info.name + ") failed: " + error.message};
-      },
-      [&] { return std::move(error); });
+  const DeviceInfo& info = device_.info();
+  failure_ = Error{error.code,
+                   "work on device " + std::to_string(info.index) + " (" + info.name + ") failed: " + error.message};
 }
 
 // ---- sleeping

@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 #include "memory/region.h"
 #include "transport/agreement.h"
 #include "transport/loopback/board.h"
@@ -270,13 +269,13 @@ void LoopbackTransport::wait_for_readers(int linger_ms) {
 void LoopbackTransport::close(int linger_ms) {
   if (closed_) return;
   closed_ = true;
-  while (!views_.empty()) unless_out_of_memory([this] { release(*views_.back()); }, [] {});
+  while (!views_.empty()) release(*views_.back());
   unpin_mailbox(job_, rank_, mailbox_.get());
   const Kind last = linger_ms > 0 && !error_.has_value() ? Kind::kGoodbye : Kind::kGone;
   for (size_t r = 0; r < peers_.size(); ++r) {
     const std::shared_ptr<Mailbox>& mailbox = peers_[r].mailbox;
     if (mailbox == nullptr || static_cast<int32_t>(r) == rank_) continue;
-    unless_out_of_memory([&] { mailbox->put({last, rank_, nullptr, {}}); }, [] {});  // close() must await its readers
+    mailbox->put({last, rank_, nullptr, {}});
   }
   mailbox_->shut();
   wait_for_readers(linger_ms);

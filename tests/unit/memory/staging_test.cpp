@@ -16,7 +16,7 @@ Staging lend(StagingPool& pool, uint64_t bytes) {
   Staging lent = pool.take(bytes);
   if (lent) return lent;
   EXPECT_TRUE(pool.has_chores());
-  EXPECT_TRUE(pool.chores());
+  EXPECT_EQ(pool.chores(), StagingPool::Chores::kProvided);
   return pool.take(bytes);
 }
 
@@ -50,16 +50,16 @@ TEST(Staging, IsNeitherAllocatedNorFreedByALoan) {
   EXPECT_FALSE(pool.take(500));
   EXPECT_EQ(meter.now(), 1000u);
   ASSERT_TRUE(pool.has_chores());
-  EXPECT_TRUE(pool.chores());
+  EXPECT_EQ(pool.chores(), StagingPool::Chores::kProvided);
   EXPECT_EQ(meter.now(), 3000u) << "one block at a time, for the largest that was missed";
   EXPECT_FALSE(pool.has_chores());
   Staging second = pool.take(2000);
   EXPECT_TRUE(second);
   EXPECT_FALSE(pool.take(500));
   first.give_back();
-  EXPECT_TRUE(pool.chores()) << "what was missed has been given back";
+  EXPECT_EQ(pool.chores(), StagingPool::Chores::kProvided) << "what was missed has been given back";
   EXPECT_EQ(meter.now(), 3000u) << "nothing was allocated for it";
-  EXPECT_FALSE(pool.chores());
+  EXPECT_EQ(pool.chores(), StagingPool::Chores::kNothing);
 }
 
 TEST(Staging, IsReservedForOperationsThatBeginTogether) {
@@ -124,7 +124,7 @@ TEST(Staging, DoesNotKeepBlocksThatWereTooSmall) {
   running.give_back();
   EXPECT_EQ(meter.now(), 1u << 20);
   EXPECT_TRUE(pool.has_chores()) << "the small one is not freed by the loan's end";
-  EXPECT_FALSE(pool.chores());
+  EXPECT_EQ(pool.chores(), StagingPool::Chores::kNothing);
   EXPECT_FALSE(pool.has_chores());
   EXPECT_TRUE(pool.take(1 << 20));
 }

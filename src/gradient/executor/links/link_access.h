@@ -24,10 +24,11 @@ class LinkAccess {
   // call the library. Call on_failure() once.
   virtual void on_failure(std::function<void(const Error&)> function) = 0;
   // Fails the communicators of all links, because this rank cannot do its part while other ranks wait for it. Does
-  // nothing if one has failed: then all ranks know. Does not throw.
+  // nothing if one has failed: then all ranks know.
   virtual void fail(const Error& error) = 0;
+  // The same because this rank has no memory, which this itself does not need.
+  virtual void fail_without_memory() = 0;
   // Fails the communicator of one link, because no rank will do its part on it any more. Does nothing if it has failed.
-  // Does not throw.
   virtual void fail_link(size_t link, const Error& error) = 0;
 
   // ---- for link_meeting.h
