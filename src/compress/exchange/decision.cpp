@@ -8,7 +8,6 @@ namespace trestle {
 namespace {
 
 enum Word : size_t {
-  kIsThere,
   kRatio,
   kElements,
   kMethod,
@@ -26,7 +25,6 @@ using Words = std::array<uint64_t, kWords>;
 
 Words words_of(const ExchangeDecision& decision) {
   Words words = {};
-  words[kIsThere] = 1;
   words[kRatio] = std::bit_cast<uint64_t>(decision.plan.ratio);
   words[kElements] = decision.plan.elements;
   words[kMethod] = static_cast<uint64_t>(decision.plan.method);
@@ -57,11 +55,6 @@ ExchangeDecision decision_of(const Words& words) {
   return decision;
 }
 
-Status check_there(const Words& words, const char* function) {
-  if (words[kIsThere] != 0) return {};
-  return Error{Code::kSystemError, std::string(function) + ": rank 0 has no memory to choose ratio and collective"};
-}
-
 // Numbers from another rank must not lead outside of the gradient, nor of the enumerations.
 Status check_bounds(const ExchangePlan& plan, const ExchangeSettings& settings, const char* function) {
   if (plan.elements <= settings.count && plan.method <= SparseMethod::kMultiSampling &&
@@ -73,16 +66,15 @@ Status check_bounds(const ExchangePlan& plan, const ExchangeSettings& settings, 
 
 }  // namespace
 
-Status give_decision(const RankCalls& calls, const char* function, const ExchangeChoice* choice) {
-  Words words = choice != nullptr ? words_of(choice->decision()) : Words{};
-  if (calls.ranks() > 1) TRY(calls.broadcast(words.data(), words.size(), trestleUint64, 0));
-  return check_there(words, function);
+Status give_decision(const RankCalls& calls, const ExchangeChoice& choice) {
+  Words words = words_of(choice.decision());
+  if (calls.ranks() == 1) return {};
+  return calls.broadcast(words.data(), words.size(), trestleUint64, 0);
 }
 
 Status adopt_decision(const RankCalls& calls, const char* function, ExchangeChoice& choice) {
   Words words = {};
   TRY(calls.broadcast(words.data(), words.size(), trestleUint64, 0));
-  TRY(check_there(words, function));
   const ExchangeDecision decision = decision_of(words);
   TRY(check_bounds(decision.plan, choice.settings(), function));
   choice.adopt(decision);

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/hash.h"
-#include "base/out_of_memory.h"
 #include "compress/exchange/decision.h"
 #include "compress/exchange/link_measure.h"
 
@@ -49,16 +48,10 @@ Result<std::shared_ptr<TopKExchange>> TopKExchange::make(trestleComm_t comm, Exc
   RankCalls calls = TRY(RankCalls::make(comm, std::move(arguments.end_without_memory)));
   arguments.settings.workers = static_cast<uint32_t>(calls.ranks());
   arguments.settings.value_bytes = arguments.type == DataType::kFloat64 ? sizeof(double) : sizeof(float);
-  // Allocated before the first message: behind it no rank may drop out alone.
   const std::shared_ptr<TopKExchange> exchange(new TopKExchange(std::move(calls), std::move(arguments)));
   TRY(compare(exchange->calls_, kCreate, said(exchange->arguments_), own));
   TRY(exchange->prepare());
   return exchange;
-}
-
-void TopKExchange::Window::reserve(size_t steps) {
-  gains.reserve(steps);
-  messages.reserve(steps);
 }
 
 void TopKExchange::Window::clear() {
@@ -93,59 +86,42 @@ size_t TopKExchange::memory_bytes() const {
   return part_bytes() * workers() + (is_narrow() ? count() * sizeof(float) : 0);
 }
 
-// All ranks have the same plan, so all find that there is no room at the same step. From then on a step needs no memory
-// but that of a selection.
+// All ranks have the same plan, so all find that there is no room at the same step.
 Status TopKExchange::reserve(const char* function) {
+  norms_.resize(workers());
   const size_t bytes = memory_bytes();
   if (bytes <= room_) return {};
-  TRY(all_could(calls_, function, reserve_own(function, bytes)));
+  TRY(all_could(calls_, function, memory_.reserve(bytes)));
   room_ = bytes;
   return {};
 }
 
-Status TopKExchange::reserve_own(const char* function, size_t bytes) {
-  const size_t steps = std::max(ExchangeChoice::kMeasuredSteps, arguments_.settings.review_steps);
-  return unless_out_of_memory(
-      [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-        window_.reserve(steps);
-        seconds_.reserve(steps);
-        sums_.reserve(steps + 3 * kRatioCandidates.size());
-        norms_.resize(workers());
-        return memory_.reserve(bytes);
-      },
-      [=] {
-        return Status(Error{Code::kSystemError, std::string(function) + ": no memory for messages"});
-      });
-}
-
-// The means over the ranks are taken in reserved memory. Rank 0 may need more to decide. If it gets none, the review
-// fails, the window stays as it is, and the next step reviews it.
 Status TopKExchange::review() {
-  seconds_.clear();
-  for (const TimedMessage& message : window_.messages) seconds_.push_back(message.seconds);
-  sums_.assign(window_.gains.begin(), window_.gains.end());
+  std::vector<double> seconds;
+  for (const TimedMessage& message : window_.messages) seconds.push_back(message.seconds);
+  std::vector<double> sums(window_.gains.begin(), window_.gains.end());
   for (const Window::Candidate& candidate : window_.candidates)
-    sums_.insert(sums_.end(), {candidate.gain, candidate.seconds, candidate.steps});
+    sums.insert(sums.end(), {candidate.gain, candidate.seconds, candidate.steps});
   if (workers() > 1) {
     // The rank that came last waited for no other, so it has the least time.
-    TRY(calls_.all_reduce(seconds_.data(), seconds_.size(), trestleFloat64, trestleMin));
-    TRY(calls_.all_reduce(sums_.data(), sums_.size(), trestleFloat64, trestleSum));
+    TRY(calls_.all_reduce(seconds.data(), seconds.size(), trestleFloat64, trestleMin));
+    TRY(calls_.all_reduce(sums.data(), sums.size(), trestleFloat64, trestleSum));
   }
-  TRY(decide(calls_, kStep, choice_,
-             [&](ExchangeChoice& choice) TRESTLE_NO_THREAD_SAFETY_ANALYSIS { choice.review(found()); }));
+  const ExchangeReview review = found(seconds, sums);
+  TRY(decide(calls_, kStep, choice_, [&](ExchangeChoice& choice) { choice.review(review); }));
   window_.clear();
   return {};
 }
 
 // After the all-reduces.
-ExchangeReview TopKExchange::found() const {
+ExchangeReview TopKExchange::found(const std::vector<double>& seconds, const std::vector<double>& sums) const {
   ExchangeReview review;
   const size_t steps = window_.gains.size();
   if (workers() > 1) review.messages = window_.messages;
-  for (size_t i = 0; i < review.messages.size(); ++i) review.messages[i].seconds = seconds_[i];
-  for (size_t i = 0; i < steps; ++i) review.gains.push_back(sums_[i] / workers());
+  for (size_t i = 0; i < review.messages.size(); ++i) review.messages[i].seconds = seconds[i];
+  for (size_t i = 0; i < steps; ++i) review.gains.push_back(sums[i] / workers());
   for (size_t i = 0; i < kRatioCandidates.size(); ++i) {
-    const double* const candidate = &sums_[steps + 3 * i];
+    const double* const candidate = &sums[steps + 3 * i];
     if (candidate[2] > 0)
       review.samples.push_back({kRatioCandidates[i], candidate[0] / candidate[2], candidate[1] / candidate[2]});
   }

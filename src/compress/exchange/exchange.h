@@ -71,7 +71,7 @@ class TopKExchange {
   // Collective. own: why this rank cannot; then no rank does.
   Status fit(const Status& own);
   Status set_ratio(double ratio, const Status& own);
-  // Fails the communicator, because this rank cannot do its part of a call. Does not throw.
+  // Fails the communicator, because this rank has no memory to do its part of a call.
   void end_without_memory() const { calls_.end_without_memory(); }
   // Not collective. best_ratio() waits for the end of a call.
   Result<RatioChoice> best_ratio(std::vector<RatioSample> samples) const;
@@ -113,10 +113,10 @@ class TopKExchange {
   template <class T>
   Result<int> elect(const std::optional<SparseVectorOf<T>>& top) TRESTLE_REQUIRES(mutex_);
   // Of this rank:
-  ExchangeReview found() const TRESTLE_REQUIRES(mutex_);
+  ExchangeReview found(const std::vector<double>& seconds, const std::vector<double>& sums) const
+      TRESTLE_REQUIRES(mutex_);
   size_t part_bytes() const TRESTLE_REQUIRES(mutex_);
   size_t memory_bytes() const TRESTLE_REQUIRES(mutex_);
-  Status reserve_own(const char* function, size_t bytes) TRESTLE_REQUIRES(mutex_);
   template <class T>
   Accumulated add_gradient(T* residual, const std::byte* gradient) const;
   template <class T>
@@ -144,7 +144,7 @@ class TopKExchange {
   ExchangeMemory memory_ TRESTLE_GUARDED_BY(mutex_);
   size_t room_ TRESTLE_GUARDED_BY(mutex_) = 0;  // bytes of it that every rank has
   std::vector<double> norms_ TRESTLE_GUARDED_BY(mutex_);
-  // Since the last review, on this rank. Its memory is reserved before the first step.
+  // Since the last review, on this rank.
   struct Window {
     std::vector<double> gains;
     std::vector<TimedMessage> messages;
@@ -157,13 +157,9 @@ class TopKExchange {
     };
     std::array<Candidate, kRatioCandidates.size()> candidates = {};
 
-    void reserve(size_t steps);
     void clear();
   };
   Window window_ TRESTLE_GUARDED_BY(mutex_);
-  // What a review sends. seconds_: the times of the messages. sums_: the gains, then the sums of the candidates.
-  std::vector<double> seconds_ TRESTLE_GUARDED_BY(mutex_);
-  std::vector<double> sums_ TRESTLE_GUARDED_BY(mutex_);
   ExchangeStatistics now_ TRESTLE_GUARDED_BY(mutex_);
   uint64_t first_plans_ TRESTLE_GUARDED_BY(mutex_) = 0;  // changes of the plan before the first step
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 #include "compress/exchange/agreement.h"
 
 namespace trestle {
@@ -46,53 +45,37 @@ Status reduce(const RankCalls& calls, const ExchangeMemory& memory, size_t words
   return calls.all_reduce(memory.at(), words, trestleFloat32, trestleSum, "*ring");
 }
 
-// What a measurement needs, before its first message.
-struct Room {
-  ExchangeMemory memory;
-  std::array<double, 2 * kSizes> seconds = {};
-  std::vector<TimedMessage> messages;
-
-  Status reserve(const char* function, size_t ranks) {
-    return unless_out_of_memory(
-        [&]() -> Status {
-          messages.reserve(2 * kSizes);
-          // An all-gather's block may be of one word.
-          return memory.reserve((words_of(kSizes - 1) + 2 * ranks + 2) * sizeof(uint32_t));
-        },
-        [=] {
-          return Status(Error{Code::kSystemError, std::string(function) + ": no memory to measure the links"});
-        });
-  }
-};
-
 }  // namespace
 
 Result<std::vector<TimedMessage>> measure_link(const RankCalls& calls, const char* function) {
   if (calls.ranks() == 1) return std::vector<TimedMessage>();
   const auto ranks = static_cast<size_t>(calls.ranks());
   const auto workers = static_cast<uint32_t>(calls.ranks());
-  Room room;
-  TRY(all_could(calls, function, room.reserve(function, ranks)));
+  ExchangeMemory memory;
+  // An all-gather's block may be of one word.
+  TRY(all_could(calls, function, memory.reserve((words_of(kSizes - 1) + 2 * ranks + 2) * sizeof(uint32_t))));
+  std::array<double, 2 * kSizes> seconds = {};
+  std::vector<TimedMessage> messages;
   for (size_t size = 0; size < kSizes; ++size) {
     const size_t words = words_of(size);
     const size_t block = std::max<size_t>(1, words / ranks);
     Rounds reduced, gathered;
     for (size_t round = 0; round < kRounds; ++round) {
-      reduced[round] = TRY(timed(calls, [&] { return reduce(calls, room.memory, words); }));
+      reduced[round] = TRY(timed(calls, [&] { return reduce(calls, memory, words); }));
       gathered[round] = TRY(timed(calls, [&] {
-        return calls.all_gather(room.memory.at(block * sizeof(uint32_t) * static_cast<size_t>(calls.rank())),
-                                room.memory.at(), block, trestleUint32);
+        return calls.all_gather(memory.at(block * sizeof(uint32_t) * static_cast<size_t>(calls.rank())), memory.at(),
+                                block, trestleUint32);
       }));
     }
-    room.seconds[2 * size] = median(reduced);
-    room.messages.push_back(timed_exchange(SparseCollective::kRing, static_cast<double>(words), workers, 0));
-    room.seconds[2 * size + 1] = median(gathered);
+    seconds[2 * size] = median(reduced);
+    messages.push_back(timed_exchange(SparseCollective::kRing, static_cast<double>(words), workers, 0));
+    seconds[2 * size + 1] = median(gathered);
     // Half of a block's words are indices.
-    room.messages.push_back(timed_exchange(SparseCollective::kAllGather, static_cast<double>(block) / 2, workers, 0));
+    messages.push_back(timed_exchange(SparseCollective::kAllGather, static_cast<double>(block) / 2, workers, 0));
   }
-  TRY(calls.all_reduce(room.seconds.data(), room.seconds.size(), trestleFloat64, trestleMin));
-  for (size_t i = 0; i < room.messages.size(); ++i) room.messages[i].seconds = room.seconds[i];
-  return std::move(room.messages);
+  TRY(calls.all_reduce(seconds.data(), seconds.size(), trestleFloat64, trestleMin));
+  for (size_t i = 0; i < messages.size(); ++i) messages[i].seconds = seconds[i];
+  return messages;
 }
 
 }  // namespace trestle

@@ -39,8 +39,8 @@ Result<RankCalls> RankCalls::make(trestleComm_t comm, std::function<void()> end_
   RankCalls calls(comm, std::move(end_without_memory));
   TRY(calls.checked(trestleCommCount(comm, &calls.ranks_)));
   TRY(calls.checked(trestleCommUserRank(comm, &calls.rank_)));
-  const trestleResult_t made = calls.tried_twice([&] { return trestleStreamCreate(&calls.stream_); });
-  if (calls.lacks_memory(made)) calls.end_without_memory_();
+  const trestleResult_t made = trestleStreamCreate(&calls.stream_);
+  if (made != trestleSuccess) calls.end_without_memory_();
   TRY(calls.checked(made));
   return calls;
 }
@@ -56,32 +56,18 @@ Status RankCalls::checked(trestleResult_t result) const {
   return Error{static_cast<Code>(result), std::move(sentence)};
 }
 
-bool RankCalls::lacks_memory(trestleResult_t result) const {
-  if (result != trestleSystemError) return false;
-  trestleResult_t failure = trestleSuccess;
-  return trestleCommGetAsyncError(comm_, &failure) == trestleSuccess && failure == trestleSuccess;
-}
-
-template <class Call>
-trestleResult_t RankCalls::tried_twice(Call&& call) const {
-  const trestleResult_t first = call();
-  return lacks_memory(first) ? call() : first;
-}
-
 template <class Call>
 Status RankCalls::complete(const char* algorithm, Call&& call) const {
-  const trestleResult_t issued = tried_twice([&] {
-    const CallScope scope(algorithm);
-    return scope.pushed() == trestleSuccess ? call() : scope.pushed();
-  });
-  if (issued != trestleSuccess) {
-    if (lacks_memory(issued)) end_without_memory_();
-    return checked(issued);
-  }
-  trestleResult_t ended = tried_twice([&] { return trestleStreamSynchronize(stream_); });
-  if (lacks_memory(ended)) {
+  const CallScope scope(algorithm);
+  const trestleResult_t issued = scope.pushed() == trestleSuccess ? call() : scope.pushed();
+  if (issued == trestleSystemError) end_without_memory_();  // it may be refused here alone
+  TRY(checked(issued));
+  const trestleResult_t ended = trestleStreamSynchronize(stream_);
+  if (ended != trestleSuccess) {
+    // Also a wait may find no memory. The call's memory is in use until its end.
     end_without_memory_();
-    ended = trestleStreamSynchronize(stream_);  // the call's memory is in use until its end
+    while (trestleStreamQuery(stream_) == trestleInProgress) {
+    }
   }
   return checked(ended);
 }

@@ -4,8 +4,7 @@
 // They run on a stream of their own, so they do not wait for the program's operations. Algorithms are chosen freely
 // unless one is named. Scopes of the calling thread's trestleCallConfigPush do not apply, except their deadlines.
 //
-// A call that is refused for want of memory has had no effect, and is made once more. If that is refused too, the
-// communicator fails on all ranks, because the other ranks would wait for the call in vain.
+// Where there is no memory for a call, the communicator fails on all ranks: the others would wait for it in vain.
 #pragma once
 
 #include <cstddef>
@@ -49,10 +48,6 @@ class RankCalls {
   RankCalls(trestleComm_t comm, std::function<void()> end) : comm_(comm), end_without_memory_(std::move(end)) {}
   template <class Call>
   Status complete(const char* algorithm, Call&& call) const;
-  template <class Call>
-  trestleResult_t tried_twice(Call&& call) const;
-  // Whether a call was refused for want of memory, and the communicator goes on.
-  bool lacks_memory(trestleResult_t result) const;
 
   trestleComm_t comm_;
   trestleStream_t stream_ = nullptr;

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string>
 
-#include "base/out_of_memory.h"
 #include "compress/ar_topk.h"
 #include "compress/exchange/exchange.h"
 #include "compress/exchange/part.h"
+#include "compress/selection.h"
 #include "kernels/convert.h"
 #include "kernels/reduce.h"
 #include "kernels/sparse.h"
@@ -208,8 +208,7 @@ std::optional<SparseVectorOf<T>> TopKExchange::selected(std::span<const T> gradi
 
 template <class T>
 std::optional<SparseVectorOf<T>> TopKExchange::compressed(std::span<const T> gradient, double ratio) const {
-  using Selection = std::optional<SparseVectorOf<T>>;
-  return unless_out_of_memory([&] { return Selection(compress(gradient, ratio)); }, [] { return Selection(); });
+  return selection_if_memory([&] { return compress(gradient, ratio); });
 }
 
 template <class T>

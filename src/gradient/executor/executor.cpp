@@ -1,7 +1,5 @@
 #include "gradient/executor/executor.h"
 
-#include "base/out_of_memory.h"
-
 namespace trestle {
 namespace {
 
@@ -35,7 +33,7 @@ Result<std::unique_ptr<Executor>> Executor::start(const std::vector<trestleComm_
                                                   const GradientSettings& settings, StepBoard& board,
                                                   TrafficCounts& counts, StepTrace& trace, LinkAccess& links) {
   std::unique_ptr<Executor> executor(new Executor(comms, tensors, settings, board, counts, trace, links));
-  executor->thread_ = TRY(Thread::start([self = executor.get()] { self->loop(); }));
+  executor->thread_ = TRY(Thread::start("gradient scheduler", [self = executor.get()] { self->loop(); }));
   return executor;
 }
 
@@ -43,22 +41,16 @@ Executor::~Executor() {
   stop_.store(true, std::memory_order_release);
   wake();
   // A job may wait for a message without a look at the board. The message may be on any link.
-  if (job_.is_at_work()) end_links([](size_t) { return true; });
+  if (job_.is_at_work())
+    run_or_end_process("while a scheduler ends", [this] { end_links([](size_t) { return true; }); });
   thread_.join();
 }
 
 void Executor::end_links(const std::function<bool(size_t)>& is_busy) {
-  unless_out_of_memory(
-      [&] {
-        const auto failure = board_.failure();
-        for (size_t link = 0; failure && link < comms_.size(); ++link) {
-          if (is_busy(link)) links_.fail_link(link, *failure);
-        }
-      },
-      [&] {
-        for (size_t link = 0; link < comms_.size(); ++link)
-          links_.fail_link(link, {Code::kSystemError, "out of memory"});
-      });
+  const auto failure = board_.failure();
+  for (size_t link = 0; failure && link < comms_.size(); ++link) {
+    if (is_busy(link)) links_.fail_link(link, *failure);
+  }
 }
 
 Status Executor::run(std::function<Status()> body) {
@@ -78,11 +70,7 @@ Status Executor::run(std::function<Status()> body) {
 void Executor::loop() {
   for (;;) {
     const uint32_t before = bell_->count();
-    const bool changed = unless_out_of_memory([this] { return turn(); },
-                                              [this] {
-                                                board_.fail({Code::kSystemError, "out of memory"});
-                                                return true;  // jobs in the queue end now, with this failure
-                                              });
+    const bool changed = turn();
     tell_other_ranks();
     if (stop_.load(std::memory_order_acquire)) break;
     if (changed) continue;
@@ -99,17 +87,10 @@ void Executor::loop() {
 // If this rank lacks something, the other ranks wait for messages that it cannot send.
 void Executor::tell_other_ranks() {
   if (told_) return;
-  unless_out_of_memory(
-      [this] {
-        const auto failure = board_.failure();
-        if (!failure) return;
-        told_ = true;
-        if (failure->code == Code::kSystemError) links_.fail(*failure);
-      },
-      [this] {
-        told_ = true;
-        links_.fail({Code::kSystemError, "out of memory"});
-      });
+  const auto failure = board_.failure();
+  if (!failure) return;
+  told_ = true;
+  if (failure->code == Code::kSystemError) links_.fail(*failure);
 }
 
 bool Executor::turn() {
@@ -133,12 +114,7 @@ bool Executor::run_jobs() {
   if (!drained()) return false;
   const std::shared_ptr<Job> job = next_job();
   if (job == nullptr) return false;
-  job->status = unless_out_of_memory([&] { return run_body(*job); },
-                                     [this] {
-                                       board_.fail({Code::kSystemError, "out of memory"});
-                                       tell_other_ranks();  // before the caller may ask about it
-                                       return Status(Error{Code::kSystemError, "out of memory"});
-                                     });
+  job->status = run_body(*job);
   job->body = nullptr;
   job->done.store(true, std::memory_order_release);
   board_.tell();

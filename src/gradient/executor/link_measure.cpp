@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "base/clock.h"
-#include "gradient/executor/attempt.h"
 #include "gradient/executor/link_fit.h"
 
 namespace trestle {
@@ -46,7 +47,8 @@ struct Equipment {
   };
   std::array<Requests, kSizes> requests;
   std::array<CoreRequest, kRow> row;
-  std::vector<std::byte> apart;  // stands for the program's gradients: copied into the memory above, and back
+  // Stands for the program's gradients: copied into the memory above, and back.
+  std::unique_ptr<std::byte[]> apart;
 };
 
 size_t bytes_of(size_t size) {
@@ -72,7 +74,8 @@ Status equip(trestleComm_t comm, Equipment& all) {
                                           all.requests[i].halves.out())));
   }
   static_assert(kRow * kRowBytes == size_t{4} << 20, "they fill the memory");
-  all.apart.resize(kRow * kRowBytes);
+  all.apart.reset(new (std::nothrow) std::byte[kRow * kRowBytes]());
+  if (all.apart == nullptr) return Error{Code::kSystemError, "no memory to measure the links"};
   for (size_t m = 0; m < kRow; ++m) {
     std::byte* const data = row_memory(all, m);
     TRY(checked(trestleAllReduceInit(data, data, kRowBytes / sizeof(float), trestleFloat32, trestleSum, comm,
@@ -131,7 +134,7 @@ Status measure(trestleComm_t comm, const Equipment& all, size_t size, Rounds& ro
 
 Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agreement) {
   Equipment all;
-  TRY(agreement.all_could("GradProfileEnd", attempt([&] { return equip(comm, all); })));
+  TRY(agreement.all_could("GradProfileEnd", equip(comm, all)));
   std::vector<double> seconds;
   for (size_t i = 0; i < kSizes; ++i) {
     Rounds rounds{};

@@ -1,7 +1,5 @@
 #include "gradient/executor/message_end.h"
 
-#include "base/out_of_memory.h"
-
 namespace trestle {
 
 Result<MessageEnd> MessageEnd::make(trestleComm_t comm, std::shared_ptr<Bell> bell) {
@@ -17,10 +15,8 @@ Result<MessageEnd> MessageEnd::make(trestleComm_t comm, std::shared_ptr<Bell> be
 void MessageEnd::tell(void* context, trestleResult_t result) {
   Notice& notice = *static_cast<Notice*>(context);
   const std::shared_ptr<Bell> bell = notice.bell;  // the notice may be gone as soon as its result is there
-  if (result != trestleSuccess) {
-    // Asked here, because the program may end the failed communicator soon. Without memory there is no sentence.
-    unless_out_of_memory([&] { notice.sentence = trestleGetLastError(notice.comm); }, [] {});
-  }
+  // Asked here, because the program may end the failed communicator soon.
+  if (result != trestleSuccess) notice.sentence = trestleGetLastError(notice.comm);
   notice.result.store(result, std::memory_order_release);
   bell->ring();
 }

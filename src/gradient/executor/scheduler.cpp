@@ -4,7 +4,6 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/out_of_memory.h"
 
 namespace trestle {
 namespace {
@@ -63,17 +62,11 @@ GradientScheduler::~GradientScheduler() = default;
 // A failure counts also if nothing is under way on that link: the other ranks stop too, so their messages on other
 // links never come.
 void GradientScheduler::link_failed(const Error& error) {
-  const auto fail = [this](const Error& with) TRESTLE_REQUIRES(failure_mutex_) {
-    if (!link_failure_) link_failure_ = with;
-    if (followed_ == nullptr) return;
-    followed_->board.fail(*link_failure_);
-    followed_->executor->wake();
-  };
   const MutexLock lock(failure_mutex_);
-  unless_out_of_memory([&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { fail(error); },
-                       [&]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-                         fail({error.code, "out of memory"});
-                       });
+  if (!link_failure_) link_failure_ = error;
+  if (followed_ == nullptr) return;
+  followed_->board.fail(*link_failure_);
+  followed_->executor->wake();
 }
 
 void GradientScheduler::follow(Running& running) {
@@ -300,7 +293,7 @@ void GradientScheduler::drain() {
   Running* const now = running();
   if (now == nullptr) return;
   if (now->board.forward_over()) now->executor->wake();
-  (void)together([now] { return now->executor->run([] { return Status(); }); });  // a failure has ended the steps too
+  (void)now->executor->run([] { return Status(); });  // a failure has ended the steps too
 }
 
 SchedulerStatistics GradientScheduler::statistics() const {

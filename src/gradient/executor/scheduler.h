@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/out_of_memory.h"
 #include "gradient/executor/executor.h"
 #include "gradient/executor/links/link_access.h"
 #include "gradient/executor/loss_measure.h"
@@ -91,6 +90,8 @@ class GradientScheduler {
   Status synchronize();
   // Collective: trestleGradDrain. Returns how many steps' gradients were pending and are in results now.
   Result<uint32_t> bring_in();
+  // Fails the communicators, because this rank has no memory to do its part of a collective call.
+  void fail_without_memory() { access_->fail_without_memory(); }
   // Of the tensor's result in the last step.
   Result<ResultAge> age(int tensor) const;
   // Waits until the steps that have ended are complete on this rank, or have failed. For trestleGradDestroy: other
@@ -143,19 +144,6 @@ class GradientScheduler {
   // Runs a job of `now`. fresh: the owner of `now` if it is not published yet, else nullptr. Publishes `fresh` if the
   // job has succeeded, and also if a failure ends the wait, because the job may still use it then.
   Status run(Running& now, std::unique_ptr<Running> fresh, std::function<Status()> job);
-  // Runs the body of a collective call. If memory runs out outside of an attempt(), the communicators fail.
-  template <class Body>
-  auto together(Body&& body) -> decltype(body()) {
-    return unless_out_of_memory(std::forward<Body>(body), [this]() -> decltype(body()) {
-      const Error error{Code::kSystemError, "out of memory"};
-      access_->fail(error);
-      return error;
-    });
-  }
-  Status end_profile();
-  Result<LossEstimate> estimate_loss(double samples, const Status& asked);
-  Status make_plan(const char* policy);
-  Result<uint32_t> bring_all_in();
   // Collective: this rank cannot even begin the call. Error: why.
   Status refuse_on_all(const char* function, const std::string& text, const Status& own);
   Result<uint32_t> checked_tensor(const Running& running, int tensor) const;

@@ -1,6 +1,5 @@
 // GradientScheduler: makes plans, and brings in what plans have delayed.
 #include "gradient/executor/agreement.h"
-#include "gradient/executor/attempt.h"
 #include "gradient/executor/links/link_meeting.h"
 #include "gradient/executor/plan_bytes.h"
 #include "gradient/executor/run/sparse_memory.h"
@@ -66,18 +65,14 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
 }
 
 Status GradientScheduler::plan(const char* policy) {
-  return together([&] { return make_plan(policy); });
-}
-
-Status GradientScheduler::make_plan(const char* policy) {
   const std::string text = policy == nullptr ? "" : policy;
   std::unique_ptr<Running> fresh;
-  const Result<Running*> made = attempt([&] { return candidate(fresh); });
+  const Result<Running*> made = candidate(fresh);
   if (!made.ok()) return refuse_on_all("GradPlan", text, made.error());
   Running& now = *made.value();
   if (auto failure = now.board.failure()) return *std::move(failure);
   if (!now.board.between_steps()) return usage(kStepUnderWay);
-  Status own = attempt([&] { return check_apart(now.tensors); });
+  Status own = check_apart(now.tensors);
   if (policy == nullptr) own = Error{Code::kInvalidArgument, "policy is NULL"};
   if (now.tensors.empty()) own = usage("no tensor is registered");
   if (now.board.forward_over()) now.executor->wake();
@@ -98,17 +93,17 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
   }
   TRY(agreement.compare("GradPlan", policy, settings_, now.tensors, own));
   Result<std::vector<std::byte>> mine = std::vector<std::byte>();
-  if (agreement.rank() == 0) mine = attempt([&] { return plan_as_bytes(policy, now.tensors); });
+  if (agreement.rank() == 0) mine = plan_as_bytes(policy, now.tensors);
   const std::vector<std::byte> bytes = TRY(agreement.from_rank_0(mine));
   PlannedStep step;
   std::unique_ptr<StepRun> prepared;
-  const Status could = attempt([&]() -> Status {
+  const auto prepare = [&]() -> Status {
     step = TRY(plan_from_bytes(bytes));
     TRY(check_plan(step.plan, now.tensors.size()));
     prepared = TRY(now.executor->prepare(step, workload(now.tensors)));
     return {};
-  });
-  TRY(agreement.all_could("GradPlan", could));
+  };
+  TRY(agreement.all_could("GradPlan", prepare()));
   now.executor->install(std::move(prepared));
   const MutexLock lock(mutex_);
   planned_ = std::move(step);
@@ -121,10 +116,6 @@ Result<std::vector<std::byte>> GradientScheduler::plan_as_bytes(const std::strin
 }
 
 Result<uint32_t> GradientScheduler::bring_in() {
-  return together([this] { return bring_all_in(); });
-}
-
-Result<uint32_t> GradientScheduler::bring_all_in() {
   Running& step = *TRY(running_step("bring in"));
   // All ranks have a plan, or none. Without one, steps are only measured, and nothing is delayed.
   if (!has_plan_.load(std::memory_order_acquire)) return 0;

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "gradient/executor/agreement.h"
-#include "gradient/executor/attempt.h"
 #include "gradient/executor/link_measure.h"
 #include "gradient/executor/links/link_meeting.h"
 #include "gradient/executor/plan_bytes.h"
@@ -41,12 +40,8 @@ Status GradientScheduler::profile_begin() {
 }
 
 Status GradientScheduler::profile_end() {
-  return together([this] { return end_profile(); });
-}
-
-Status GradientScheduler::end_profile() {
   std::unique_ptr<Running> fresh;
-  const Result<Running*> made = attempt([&] { return candidate(fresh); });
+  const Result<Running*> made = candidate(fresh);
   if (!made.ok()) return refuse_on_all("GradProfileEnd", "", made.error());
   Running& now = *made.value();
   if (auto failure = now.board.failure()) return *std::move(failure);
@@ -96,12 +91,7 @@ Status GradientScheduler::trace_begin(size_t events) {
   if (now.tensors.empty()) return usage("no tensor is registered");
   if (!now.board.between_steps()) return usage(kStepUnderWay);
   if (now.board.forward_over()) now.executor->wake();
-  return run(now, std::move(fresh), [&now, events]() -> Status {
-    return attempt([&]() -> Status {
-      now.trace.begin(events);
-      return {};
-    });
-  });
+  return run(now, std::move(fresh), [&now, events]() -> Status { return now.trace.begin(events); });
 }
 
 Result<std::string> GradientScheduler::trace_json() const {
@@ -164,16 +154,12 @@ void GradientScheduler::set_loss(const std::optional<PreserverModel>& model) {
 }
 
 Result<LossEstimate> GradientScheduler::measure_loss(double samples, const Status& asked) {
-  return together([&] { return estimate_loss(samples, asked); });
-}
-
-Result<LossEstimate> GradientScheduler::estimate_loss(double samples, const Status& asked) {
   // All ranks have a plan, or none.
   if (has_plan_.load(std::memory_order_acquire))
     return usage("there is a plan, so the gradients' memory has results: measure steps before the first plan");
   const std::string text = std::to_string(std::bit_cast<uint64_t>(samples));
   std::unique_ptr<Running> fresh;
-  const Result<Running*> made = attempt([&] { return candidate(fresh); });
+  const Result<Running*> made = candidate(fresh);
   if (!made.ok()) return refuse_on_all("GradMeasureLoss", text, made.error()).error();
   Running& step = *made.value();
   Status own = asked;

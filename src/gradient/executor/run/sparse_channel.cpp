@@ -88,7 +88,7 @@ Status SparseChannel::begin_next() {
 
 Status SparseChannel::begin(const Waiting& next) {
   const bool names = !is_forward(next.message);
-  if (names && (gathers() || root(next.turn) == rank_)) select(next);
+  if (names && (gathers() || root(next.turn) == rank_)) TRY(select(next));
   if (names && !gathers()) return name(next);
   const int64_t begin_ns = use_.trace.now_ns();
   if (!is_nothing(next.message)) TRY(gathers() ? send_gathered(next.message) : send_values(next));
@@ -96,14 +96,15 @@ Status SparseChannel::begin(const Waiting& next) {
   return {};
 }
 
-void SparseChannel::select(const Waiting& next) {
+Status SparseChannel::select(const Waiting& next) {
   const int64_t begin = monotonic_clock().now_ns();
   const TensorGroup& tensors = list_.messages[next.message].tensors;
   for (uint32_t i = tensors.first; i <= tensors.last; ++i) {
-    if (use_.memory.elements(i) > 0) use_.memory.select(i);
+    if (use_.memory.elements(i) > 0) TRY(use_.memory.select(i));
   }
   use_.counts.add_compress_ns(monotonic_clock().now_ns() - begin);
   trace(TraceKind::kSelect, next, begin);
+  return {};
 }
 
 Status SparseChannel::name(const Waiting& next) {

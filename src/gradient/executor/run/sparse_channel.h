@@ -44,10 +44,10 @@ class SparseChannel {
   SparseChannel& operator=(const SparseChannel&) = delete;
 
   // The gradients of the message's tensors must be in the residuals. turn: the number of the step since the residuals
-  // were empty, from 1. Throws std::bad_alloc.
+  // were empty, from 1.
   Status start(uint32_t message, uint64_t step, uint64_t turn);
   // Begins second parts. Returns how the oldest message ended that was started, if it is complete; then it no longer
-  // counts as started. After a failure of the board it begins nothing. Throws std::bad_alloc.
+  // counts as started. After a failure of the board it begins nothing.
   std::optional<Status> poll();
   bool idle() const { return waiting_.empty() && !naming_ && started_.empty(); }
   // After a message is complete.
@@ -87,7 +87,7 @@ class SparseChannel {
   Status begin_next();
   Status begin(const Waiting& next);
   Status name(const Waiting& next);
-  void select(const Waiting& next);
+  Status select(const Waiting& next);
   Status send_named(const Waiting& named);
   Status send_gathered(uint32_t message);
   Status send_values(const Waiting& what);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compress/selection.h"
 #include "compress/topk.h"
 #include "kernels/convert.h"
 #include "kernels/reduce.h"
@@ -112,14 +113,16 @@ Accumulated SparseMemory::add(uint32_t tensor, const std::byte* gradient) {
   return accumulate(residual<float>(tensor), gradient, entry.count);
 }
 
-void SparseMemory::select(uint32_t tensor) {
-  const size_t count = tensors_[tensor].count;
-  const auto write = [&](const auto& top) { std::copy(top.indices.begin(), top.indices.end(), indices(tensor)); };
-  if (sum_type(tensors_[tensor].type) == DataType::kFloat64) {
-    write(top_k(std::span<const double>(residual<double>(tensor), count), elements(tensor)));
-  } else {
-    write(top_k(std::span<const float>(residual<float>(tensor), count), elements(tensor)));
-  }
+Status SparseMemory::select(uint32_t tensor) {
+  const auto select_of = [&]<class T>(const T* residual) -> Status {
+    const std::span<const T> all(residual, tensors_[tensor].count);
+    const auto top = selection_if_memory([&] { return top_k(all, elements(tensor)); });
+    if (!top) return Error{Code::kSystemError, "no memory to select elements of " + named(tensors_, tensor)};
+    std::copy(top->indices.begin(), top->indices.end(), indices(tensor));
+    return {};
+  };
+  if (sum_type(tensors_[tensor].type) == DataType::kFloat64) return select_of(residual<double>(tensor));
+  return select_of(residual<float>(tensor));
 }
 
 Status SparseMemory::check_indices(uint32_t tensor, const uint32_t* indices) const {

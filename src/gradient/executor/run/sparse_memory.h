@@ -50,8 +50,8 @@ class SparseMemory {
   // ---- a step
   // Adds the gradient to the residual.
   Accumulated add(uint32_t tensor, const std::byte* gradient);
-  // Writes the indices of the residual's largest elements. Throws std::bad_alloc.
-  void select(uint32_t tensor);
+  // Writes the indices of the residual's largest elements. Error (kSystemError): there is no memory to find them.
+  Status select(uint32_t tensor);
   // Error (kInternalError): an index, perhaps one from another rank, lies outside of the tensor.
   Status check_indices(uint32_t tensor) const { return check_indices(tensor, indices(tensor)); }
   Status check_indices(uint32_t tensor, const uint32_t* indices) const;

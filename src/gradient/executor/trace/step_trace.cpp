@@ -17,11 +17,14 @@ uint32_t high(uint64_t word) {
 
 }  // namespace
 
-void StepTrace::begin(size_t events) {
+Status StepTrace::begin(size_t events) {
   size_.store(0, std::memory_order_release);
-  slots_.reset(events == 0 ? nullptr : new Slot[events]);
+  slots_.reset(events == 0 ? nullptr : new (std::nothrow) Slot[events]);
+  if (events != 0 && slots_ == nullptr)
+    return Error{Code::kSystemError, "no memory for a trace of " + std::to_string(events) + " events"};
   noted_.store(0, std::memory_order_relaxed);
   size_.store(events, std::memory_order_release);
+  return {};
 }
 
 // All stores release and all loads acquire. So a reader that sees a word of a later event also sees that the slot is

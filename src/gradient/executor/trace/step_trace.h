@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "gradient/executor/tensor_table.h"
 #include "gradient/plan.h"
 
@@ -48,8 +49,9 @@ class StepTrace {
  public:
   static constexpr size_t kBytesOfAnEvent = 64;
 
-  // Forgets all events, and from now on keeps the last `events` ones. 0: none.
-  void begin(size_t events);
+  // Forgets all events, and from now on keeps the last `events` ones. 0: none. Error (kSystemError): there is no memory
+  // for so many, and none is kept.
+  Status begin(size_t events);
   bool on() const { return size_.load(std::memory_order_acquire) != 0; }
   void note(const TraceEvent& event);
   int64_t now_ns() const { return on() ? monotonic_clock().now_ns() : 0; }
