@@ -50,9 +50,6 @@ if(TARGET trestle)
       ${CMAKE_CURRENT_LIST_DIR}/faults/api_fault_job.cpp
       ${CMAKE_CURRENT_LIST_DIR}/faults/api_faults_test.cpp
       ${CMAKE_CURRENT_LIST_DIR}/faults/fault_points.cpp)
-    trestle_test(NAME gradient_faults_test LABEL conformance TIMEOUT 900 LIBS trestle_api_calls SOURCES
-      ${CMAKE_CURRENT_LIST_DIR}/faults/fault_points.cpp
-      ${CMAKE_CURRENT_LIST_DIR}/faults/gradient_faults_test.cpp)
   endif()
 
   # The same library, whose work queue stands for a device (tests/support/delayed_work.cpp): what follows work that is

@@ -1,7 +1,9 @@
-// The C functions without memory: they return a code and never throw an exception into the caller's frames. And how
-// often issuing a call takes memory.
+// The C functions without memory: they return a code and never throw an exception into the caller's frames, and a
+// communicator with a call that other ranks take part in fails on all of them. The library's own threads end the
+// process. And how often issuing a call takes memory.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -98,6 +100,102 @@ TEST(ApiMemory, TheLastErrorOfACommunicatorNeedsNoMemory) {
     EXPECT_NE(std::string(trestleGetLastError(comms[0])).find("abort"), std::string::npos);
     EXPECT_EQ(trestleCommAbort(comms[0]), trestleSuccess);
   });
+}
+
+bool has_failed(trestleComm_t comm) {
+  trestleResult_t state = trestleSuccess;
+  return trestleCommGetAsyncError(comm, &state) != trestleSuccess || state != trestleSuccess;
+}
+
+// Makes a call on rank 0 of two, with memory for k allocations, for each k until it needs no more. Where it is refused,
+// its communicator has failed for want of memory, the other rank is told so, and both can be destroyed.
+void at_every_allocation(bool stays, const std::function<trestleResult_t(trestleComm_t)>& call) {
+  long k = 0;
+  for (bool refused = true; refused && !testing::Test::HasFailure(); k += 1 + k / 8) {
+    SCOPED_TRACE(testing::Message() << (stays ? "from allocation " : "allocation ") << k);
+    trestleComm_t comms[2] = {};
+    ASSERT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess);
+    trestleResult_t result = trestleSuccess;
+    refused = allocations::short_of_memory(k, stays, [&] { result = call(comms[0]); });
+    EXPECT_EQ(result, refused ? trestleSystemError : trestleSuccess);
+    for (int rank = 0; rank < 2 && refused; ++rank) {
+      ranks::wait_until([&] { return has_failed(comms[rank]); });
+      const std::string sentence = trestleGetLastError(comms[rank]);
+      EXPECT_TRUE(ranks::contains(sentence, "rank 0") && ranks::contains(sentence, "is out of memory")) << sentence;
+    }
+    for (const trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+  }
+  EXPECT_GT(k, 1) << "it has needed no memory at all";
+}
+
+TEST(ApiMemory, ACallThatFindsNoMemoryFailsItsCommunicatorOnAllRanks) {
+  static std::vector<float> data(1 << 20);
+  float* const at = data.data();
+  const auto all_reduce = [=](trestleComm_t comm) {
+    return trestleAllReduce(at, at, data.size(), trestleFloat32, trestleSum, comm, nullptr);
+  };
+  const auto small = [=](trestleComm_t comm) {
+    return trestleAllReduce(at, at, 4, trestleFloat32, trestleSum, comm, nullptr);
+  };
+  const auto group = [=](trestleComm_t comm) {
+    trestleResult_t first = trestleGroupStart();
+    for (const trestleResult_t result : {trestleSend(at, 4, trestleFloat32, 1, comm, nullptr),
+                                         trestleRecv(at, 4, trestleFloat32, 1, comm, nullptr), trestleGroupEnd()}) {
+      if (first == trestleSuccess) first = result;
+    }
+    return first;
+  };
+  const auto half = [=](trestleComm_t comm) {
+    trestleRequest_t request = nullptr;
+    return trestleAllReduceStart(at, at, data.size(), trestleFloat32, trestleSum, comm, nullptr, &request);
+  };
+  ranks::isolated(
+      [&] {
+        for (const bool stays : {false, true}) {
+          at_every_allocation(stays, all_reduce);
+          at_every_allocation(stays, small);
+          at_every_allocation(stays, group);
+          at_every_allocation(stays, half);
+        }
+      },
+      {}, 300);
+}
+
+// A round that the waiting thread of the program drives, too.
+TEST(ApiMemory, AWaitThatFindsNoMemoryFailsItsCommunicatorOnAllRanks) {
+  ranks::isolated(
+      [] {
+        std::vector<float> data(1 << 20);
+        long k = 0;
+        for (bool refused = true; refused && !testing::Test::HasFailure(); ++k) {
+          SCOPED_TRACE(testing::Message() << "allocation " << k);
+          trestleComm_t comms[2] = {};
+          ASSERT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess);
+          ASSERT_EQ(
+              trestleAllReduce(data.data(), data.data(), data.size(), trestleFloat32, trestleSum, comms[0], nullptr),
+              trestleSuccess);
+          trestleResult_t state = trestleSuccess, result = trestleSuccess;
+          refused =
+              allocations::short_of_memory(k, false, [&] { result = trestleCommGetAsyncError(comms[0], &state); });
+          EXPECT_EQ(result, refused ? trestleSystemError : trestleSuccess);
+          for (int rank = 0; rank < 2 && refused; ++rank) ranks::wait_until([&] { return has_failed(comms[rank]); });
+          for (const trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+        }
+        EXPECT_GT(k, 1) << "it has needed no memory at all";
+      },
+      {{"TRESTLE_PROGRESS_THREAD", "0"}});
+}
+
+// A communicator of two ranks of a process is made on a thread of the library, too.
+TEST(ApiMemoryDeathTest, AThreadOfTheLibraryEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        trestleComm_t comms[2] = {};
+        allocations::refuse_other_threads();
+        trestleCommInitAll(comms, 2, nullptr);
+      },
+      "trestle: out of memory on the library's \\w+ thread: the process ends");
 }
 
 constexpr size_t kSmall = 2048;      // 8 KiB

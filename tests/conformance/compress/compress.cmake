@@ -18,6 +18,7 @@ if(TARGET trestle)
     trestle_test(NAME compress_faults_test LABEL conformance LIBS trestle_api_calls TIMEOUT 900 SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/compress_faults_test.cpp
       ${CMAKE_CURRENT_LIST_DIR}/compress_oracle.cpp
-      ${CMAKE_CURRENT_LIST_DIR}/../faults/fault_points.cpp)
+      ${CMAKE_CURRENT_LIST_DIR}/../faults/fault_points.cpp
+      ${CMAKE_SOURCE_DIR}/tests/support/allocations.cpp)
   endif()
 endif()

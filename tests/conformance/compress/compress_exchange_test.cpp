@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "compress/exchange/agreement.h"
@@ -60,25 +59,6 @@ TEST(ExchangeDecisions, AreRankZeros) {
       }
     });
   }
-}
-
-// Rank 0 has no memory: nobody changes anything, and the next decision is made.
-TEST(ExchangeDecisions, ThatCannotBeMadeChangeNothing) {
-  ranks::on_threads({.ranks = 3, .transport = "shm"}, [](int, trestleComm_t comm) {
-    const RankCalls calls = calls_of(comm);
-    ExchangeChoice choice(settings_of(3));
-    const ExchangeDecision before = choice.decision();
-    const Status failed = decide(calls, kFunction, choice, [](ExchangeChoice& own) {
-      own.set_ratio(0.5);
-      throw std::bad_alloc();
-    });
-    ASSERT_FALSE(failed.ok());
-    EXPECT_EQ(failed.error().code, Code::kSystemError);
-    EXPECT_TRUE(ranks::contains(failed.error().message, "rank 0 has no memory"));
-    expect_equal(choice.decision(), before);
-    ASSERT_TRUE(decide(calls, kFunction, choice, [](ExchangeChoice& own) { own.set_ratio(0.5); }).ok());
-    EXPECT_EQ(choice.plan().ratio, 0.5);
-  });
 }
 
 TEST(ExchangeAgreement, NamesTheFirstRankThatCouldNot) {

@@ -1,28 +1,26 @@
-// One request of the library for memory fails during compressed all-reduces. Either the ranks' step fails on all of
-// them, with the same code, and the next one goes on from their residuals; or the communicator ends on all ranks.
-// Nothing hangs.
+// One request of the library for shared memory fails during compressed all-reduces, or a rank has no memory to select
+// elements. Either the ranks' step fails on all of them, with the same code, and the next one goes on from their
+// residuals; or the communicator ends on all ranks. Nothing hangs.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <barrier>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "conformance/compress/compress_oracle.h"
 #include "conformance/faults/fault_points.h"
+#include "support/allocations.h"
 
 namespace compressed {
 namespace {
 
-using faults::Kind;
 using ranks::succeeded;
 
 constexpr int kRanks = 2;
 constexpr size_t kCount = 5000;  // long enough for the sample that finds thresholds
 constexpr uint64_t kSteps = 9;   // with two reviews
-const bool kFull = std::getenv("TRESTLE_TEST_FULL") != nullptr;
 
 bool goes_on(trestleComm_t comm) {
   trestleResult_t failure = trestleSuccess;
@@ -163,68 +161,41 @@ void run_case(Meeting& meeting, int rank, trestleComm_t comm, const Case& one) {
   self.end();
 }
 
-// A program whose ratio is chosen: the candidates are measured, and the ratio changes.
-void run_choosing(Meeting& meeting, int rank, trestleComm_t comm) {
-  faults::exempt_this_thread();
-  Rank self(meeting, rank, comm);
-  trestleTopKConfig_t config = TRESTLE_TOP_K_CONFIG_INITIALIZER;
-  config.reviewSteps = 2;
-  Case one{kRanks, kCount};
-  self.create(one, config);
-  Floats residual(kCount), result(kCount);
-  for (uint64_t step = 1; step <= 16; ++step) {
-    SCOPED_TRACE(testing::Message() << "step " << step << ", rank " << rank);
-    (void)self.step(gradient_of(rank, step, kCount), residual, result);
-    self.expect_in_step();
-  }
-  self.end();
-}
-
 // Returns whether anything failed.
 template <class Body>
-bool with_fault(const ranks::Settings& settings, Kind kind, long nth, Body&& body) {
-  SCOPED_TRACE(testing::Message() << faults::name_of(kind) << " request " << nth);
+bool with_fault(const ranks::Settings& settings, long nth, Body&& body) {
+  SCOPED_TRACE(testing::Message() << "request " << nth);
   const trestleConfig_t config = ranks::config_of(settings);
   std::array<trestleComm_t, kRanks> comms{};
   EXPECT_TRUE(succeeded(trestleCommInitAllConfig(comms.data(), kRanks, &config)));
   if (testing::Test::HasFailure()) return false;
   Meeting meeting;
   std::vector<std::thread> threads;
-  faults::arm(kind, nth);
+  faults::arm(faults::Kind::kSharedMemory, nth);
   for (int rank = 0; rank < kRanks; ++rank)
     threads.emplace_back([&, rank] { body(meeting, rank, comms[static_cast<size_t>(rank)]); });
   for (std::thread& thread : threads) thread.join();
   return faults::disarm();
 }
 
-// The first ones one by one, then ever fewer. A call that measures the links makes very many.
-long next_after(long nth) {
-  return kFull ? nth + 1 : nth + 1 + nth / 24;
-}
-
 template <class Body>
-void with_every_fault(Kind kind, Body&& body) {
+void with_every_fault(Body&& body) {
   const ranks::Settings settings = ranks::patient({.ranks = kRanks, .transport = "shm", .timeout_ms = 20'000});
   ranks::isolated(
       [&] {
         faults::exempt_this_thread();
-        bool more = true;
         long nth = 0;
-        for (; more && !testing::Test::HasFailure(); nth = next_after(nth))
-          more = with_fault(settings, kind, nth, body);
+        while (with_fault(settings, nth, body) && !testing::Test::HasFailure()) ++nth;
         EXPECT_GT(nth, 0) << "nothing has failed: are the functions still replaced?";
       },
       {}, 600);
 }
 
 TEST(CompressedFaults, KeepTheRanksInStep) {
-  for (const Kind kind : {Kind::kHeap, Kind::kSharedMemory}) {
-    for (const int method : {trestleTopKStar, trestleTopKVar, trestleTopKExact, trestleTopKMultiSampling}) {
-      SCOPED_TRACE(testing::Message() << "method " << method);
-      const Case one{kRanks, kCount, 0.1, method};
-      with_every_fault(kind,
-                       [&](Meeting& meeting, int rank, trestleComm_t comm) { run_case(meeting, rank, comm, one); });
-    }
+  for (const int method : {trestleTopKStar, trestleTopKVar, trestleTopKExact, trestleTopKMultiSampling}) {
+    SCOPED_TRACE(testing::Message() << "method " << method);
+    const Case one{kRanks, kCount, 0.1, method};
+    with_every_fault([&](Meeting& meeting, int rank, trestleComm_t comm) { run_case(meeting, rank, comm, one); });
   }
 }
 
@@ -251,13 +222,42 @@ void run_fit(Meeting& meeting, int rank, trestleComm_t comm) {
 
 // The first message of a call, too: the other rank waits for it.
 TEST(CompressedFaults, EndEachCollectiveCallOnAllRanks) {
-  with_every_fault(Kind::kHeap, run_settings);
-  with_every_fault(Kind::kSharedMemory, run_settings);
-  with_every_fault(Kind::kHeap, run_fit);
+  with_every_fault(run_settings);
+  with_every_fault(run_fit);
 }
 
-TEST(CompressedFaults, KeepTheRanksInStepWhileARatioIsChosen) {
-  with_every_fault(Kind::kHeap, run_choosing);
+// The communicator goes on, and the next step sends what this one did not.
+TEST(CompressedFaults, ARankWithoutMemoryToSelectTellsTheOthers) {
+  constexpr size_t kMany = 1 << 20;
+  constexpr unsigned long kLarge = 64 << 10;  // bytes; all small allocations are given
+  const ranks::Settings settings = ranks::patient({.ranks = kRanks, .transport = "shm", .timeout_ms = 20'000});
+  ranks::on_threads(settings, [](int rank, trestleComm_t comm) {
+    const Case one{kRanks, kMany, 0.1, trestleTopKExact};
+    const trestleTopKConfig_t config = one.config();
+    trestleTopK_t topk = nullptr;
+    ASSERT_TRUE(succeeded(trestleTopKCreate(&topk, comm, kMany, &config)));
+    Oracle oracle(one);
+    Floats residual(kMany), result(kMany);
+    for (uint64_t step = 1; step <= 3; ++step) {
+      std::vector<Floats> gradients;
+      for (int r = 0; r < kRanks; ++r) gradients.push_back(gradient_of(r, step, kMany));
+      const bool lacks = step == 2;
+      if (lacks && rank == 1) allocations::refusal() = {0, true, false, kLarge};
+      const Floats& own = gradients[static_cast<size_t>(rank)];
+      const trestleResult_t code = trestleAllReduceTopK(own.data(), residual.data(), result.data(), topk);
+      allocations::refusal() = {};
+      if (lacks) {
+        EXPECT_TRUE(ranks::refused(code, trestleSystemError, {"rank 1 has no memory to select elements"}, comm));
+        oracle.fail(gradients);
+      } else {
+        ASSERT_TRUE(succeeded(code, comm));
+        oracle.step(gradients);
+        EXPECT_EQ(difference(result, oracle.result()), "");
+      }
+      EXPECT_EQ(difference(residual, oracle.residual(rank)), "");
+    }
+    EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));
+  });
 }
 
 }  // namespace

@@ -9,8 +9,3 @@ target_link_libraries(trestle_device_ranks PUBLIC trestle_engine GTest::gtest Th
 trestle_test(NAME device_collectives_test LABEL conformance LIBS trestle_device_ranks TIMEOUT 600 SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/device_collectives_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_life_test.cpp)
-if(NOT TRESTLE_SANITIZE)  # sanitizers have allocation functions of their own
-  trestle_test(NAME device_faults_test LABEL conformance LIBS trestle_device_ranks SOURCES
-    ${CMAKE_SOURCE_DIR}/tests/conformance/faults/fault_points.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/device_faults_test.cpp)
-endif()

@@ -41,24 +41,12 @@ bool no_shared_memory() {
   return fails_with(faults::Kind::kSharedMemory, ENOMEM);
 }
 
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (fails(faults::Kind::kHeap)) return nullptr;
-  return std::aligned_alloc(alignment, (size / alignment + 1) * alignment);
-}
-
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-  if (void* memory = allocate(size, alignment)) return memory;
-  throw std::bad_alloc();
-}
-
-constexpr std::size_t kAlignment = alignof(std::max_align_t);
-
 }  // namespace
 
 namespace faults {
 
 const char* name_of(Kind kind) {
-  return kind == Kind::kHeap ? "heap" : kind == Kind::kSharedMemory ? "shared memory" : "descriptor";
+  return kind == Kind::kBlock ? "block" : kind == Kind::kSharedMemory ? "shared memory" : "descriptor";
 }
 
 void arm(Kind kind, long before) {
@@ -81,23 +69,11 @@ void set_counted(bool counted) {
 
 }  // namespace faults
 
-void* operator new(std::size_t size) {
-  return allocate_or_throw(size, kAlignment);
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, kAlignment);
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
+// The only function of the heap that the library asks for large blocks.
 void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
+  if (fails(faults::Kind::kBlock)) return nullptr;
+  const auto unit = static_cast<std::size_t>(alignment);
+  return std::aligned_alloc(unit, (size / unit + 1) * unit);
 }
 void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(memory);

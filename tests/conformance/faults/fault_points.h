@@ -1,5 +1,6 @@
-// Resources that cannot be had, one at a time: memory of the heap, memory that processes share, and descriptors (of
-// sockets, events, shared memory, and copies).
+// Resources that cannot be had, one at a time: large blocks of the heap (for partial results and early messages),
+// memory that processes share, and descriptors (of sockets, events, shared memory, and copies). A small allocation that
+// fails is no fault to survive.
 //
 // fault_points.cpp replaces the functions of the whole program, the library's included, that get them. Only threads and
 // calls of the library count: a thread of the test is exempt except inside counted().
@@ -9,8 +10,8 @@
 
 namespace faults {
 
-enum class Kind { kHeap, kSharedMemory, kDescriptor };
-inline constexpr std::array<Kind, 3> kKinds{Kind::kHeap, Kind::kSharedMemory, Kind::kDescriptor};
+enum class Kind { kBlock, kSharedMemory, kDescriptor };
+inline constexpr std::array<Kind, 3> kKinds{Kind::kBlock, Kind::kSharedMemory, Kind::kDescriptor};
 const char* name_of(Kind kind);
 
 // The request of that kind after `before` others fails, once. Replaces an earlier fault.

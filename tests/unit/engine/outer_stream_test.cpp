@@ -319,7 +319,7 @@ TEST_F(OuterStreams, AnEventStandsForTheOuterStreamToo) {
   script_->reach(1);
   await([&] { return of_calls->complete(); });
   EXPECT_TRUE(event_->last()->complete());
-  EXPECT_FALSE(event_->last()->failure().has_value());
+  EXPECT_EQ(event_->last()->failure(), nullptr);
 }
 
 TEST_F(OuterStreams, TheOuterStreamWaitsForAnEventOfAnotherStream) {

@@ -19,15 +19,15 @@ TEST(StepTrace, KeepsTheLastEvents) {
   trace.note(numbered(1));
   EXPECT_FALSE(trace.on());
   EXPECT_TRUE(trace.events().empty());
-  trace.begin(3);
+  ASSERT_TRUE(trace.begin(3).ok());
   EXPECT_TRUE(trace.on());
   for (uint32_t i = 0; i < 2; ++i) trace.note(numbered(i));
   EXPECT_EQ(trace.events(), (std::vector<TraceEvent>{numbered(0), numbered(1)}));
   for (uint32_t i = 2; i < 10; ++i) trace.note(numbered(i));
   EXPECT_EQ(trace.events(), (std::vector<TraceEvent>{numbered(7), numbered(8), numbered(9)}));
-  trace.begin(2);
+  ASSERT_TRUE(trace.begin(2).ok());
   EXPECT_TRUE(trace.events().empty());
-  trace.begin(0);
+  ASSERT_TRUE(trace.begin(0).ok());
   trace.note(numbered(1));
   EXPECT_FALSE(trace.on());
 }
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Events, StepTraceRing, testing::Values(1, 2, 3, 64));
 TEST_P(StepTraceRing, HasWholeEventsOnly) {
   constexpr uint32_t kEvents = 100'000;
   StepTrace trace;
-  trace.begin(GetParam());
+  ASSERT_TRUE(trace.begin(GetParam()).ok());
   std::atomic<bool> stop{false};
   std::vector<std::thread> writers;
   for (int i = 0; i < 3; ++i) {
