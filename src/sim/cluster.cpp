@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sched/select/select.h"
+#include "sched/model/cost.h"
 
 namespace trestle {
 

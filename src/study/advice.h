@@ -52,7 +52,7 @@ struct MarginalAdvice {
   double baseline_saved_ns = 0;  // of the baseline's predicted time; negative: it became longer
   // The same for the best policy: the better of planning again and of not using the additional bandwidth.
   double best_saved_ns = 0;
-  // The same for the fluid bound (sched/model/fluid_bound.h): the gain of a schedule that fills every link.
+  // The same for the fluid bound (sched/policy/fluid_bound.h): the gain of a schedule that fills every link.
   // best_saved_ns differs from this only because the search is not exhaustive.
   double bound_saved_ns = 0;
 };

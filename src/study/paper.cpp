@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "sched/model/fluid_bound.h"
 #include "sched/model/second_level.h"
+#include "sched/policy/fluid_bound.h"
 #include "sched/policy/themis.h"
 
 namespace trestle {

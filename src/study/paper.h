@@ -67,7 +67,7 @@ struct PaperResult {
   // The time with all links always busy: 8 * bytes sent / sum of the bandwidths. The bytes do not depend on the order
   // unless switches reduce; then they are those of this schedule.
   double ideal_time_ns = 0;
-  // Lower bound of all schedules, from their bytes alone (sched/model/fluid_bound.h without latencies).
+  // Lower bound of all schedules, from their bytes alone (sched/policy/fluid_bound.h without latencies).
   double fluid_bound_ns = 0;
   std::vector<PaperChunk> chunks;
   std::vector<PaperLink> links;      // one per dimension, innermost first

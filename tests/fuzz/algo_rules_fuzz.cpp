@@ -6,7 +6,7 @@
 
 #include "algorithms/catalog.h"
 #include "base/check.h"
-#include "sched/select/algo_rules.h"
+#include "sched/model/algo_rules.h"
 #include "sched/select/select.h"
 
 using namespace trestle;

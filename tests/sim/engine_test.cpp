@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "algorithms/catalog.h"
-#include "sched/select/select.h"
+#include "sched/model/predict.h"
 #include "tests/sim/jobs.h"
 
 namespace trestle {

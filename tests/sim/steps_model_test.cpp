@@ -1,5 +1,6 @@
 // The model of steps against closed forms, and its invariants: bytes, order, independence of coarseness.
 #include "sched/model/steps_model.h"
+#include "sched/model/cost.h"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,8 @@
 #include "cli/plan/info.h"
 #include "cli/write_file.h"
 #include "sched/calibrate/calibration.h"
+#include "sched/model/cost.h"
+#include "sched/model/predict.h"
 #include "sched/select/select.h"
 #include "topology/calibration_file.h"
 

@@ -8,6 +8,7 @@
 #include "base/host.h"
 #include "base/types.h"
 #include "cli/plan/plan_text.h"
+#include "sched/model/predict.h"
 #include "sched/select/select.h"
 #include "topology/topology.h"
 

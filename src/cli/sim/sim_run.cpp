@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/study/variants.h"
+#include "sched/model/cost.h"
 #include "sched/model/predict.h"
-#include "sched/select/select.h"
 
 namespace trestle {
 namespace {

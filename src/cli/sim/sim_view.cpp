@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "sched/select/select.h"
+#include "sched/model/cost.h"
 
 namespace trestle {
 namespace {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gradient/executor/link_fit.h"
+#include "sched/model/predict.h"
 
 namespace trestle {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "comm/calls/call_check.h"
 #include "comm/membership/log_lines.h"
-#include "sched/select/select.h"
+#include "sched/model/predict.h"
 
 namespace trestle {
 

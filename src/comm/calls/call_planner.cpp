@@ -7,6 +7,7 @@
 #include "comm/calls/call_log.h"
 #include "kernels/cuda/parameters.h"
 #include "sched/model/board_cost.h"
+#include "sched/model/predict.h"
 #include "sched/policy/policies.h"
 
 namespace trestle {

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "comm/membership/log_lines.h"
-#include "sched/select/select.h"
+#include "sched/model/cost.h"
 #include "topology/calibration_file.h"
 
 namespace trestle {

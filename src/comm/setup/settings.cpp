@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "rendezvous/bootstrap.h"
-#include "sched/select/algo_rules.h"
+#include "sched/model/algo_rules.h"
 #include "topology/topology.h"
 #include "transport/rails/rails_text.h"
 

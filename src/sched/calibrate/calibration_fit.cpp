@@ -2,7 +2,7 @@
 
 #include "base/wide.h"
 #include "sched/calibrate/calibration.h"
-#include "sched/select/select.h"
+#include "sched/model/cost.h"
 
 namespace trestle {
 namespace {

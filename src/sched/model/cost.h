@@ -42,9 +42,20 @@
 #include "sched/model/simulate.h"
 #include "sched/model/uneven_load.h"
 #include "sched/schedule.h"
-#include "sched/select/select.h"
 
 namespace trestle {
+
+// The cost of a dimension's rails in the model, integers.
+struct RailCost {
+  uint64_t latency_ns = 0;           // one step: from handing over a message to its arrival
+  uint64_t bandwidth_mbps = 0;       // one way, per rank
+  uint64_t message_ns = 0;           // CPU overhead per message, half at either end
+  uint64_t reduce_mbps = 0;          // speed of the reduction kernels, 10^6 bit/s of source data
+  uint64_t converging_permille = 0;  // additional time for bytes if several senders share one port
+};
+// The cost of dimension `dimension`, or of the flat group (the worst of its pairs' transports). Nominal if the topology
+// gives no numbers.
+RailCost rail_cost(const Topology& topology, uint8_t dimension);
 
 // The data of a chunk in a phase: the phase's bytes (see AlgorithmCost) are `bytes / divisor`.
 struct PhaseBytes {

@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "sched/model/cost.h"
 #include "sched/model/second_level.h"
-#include "sched/select/select.h"
 
 namespace trestle {
 namespace {

@@ -1,5 +1,5 @@
 // The times of a schedule's phases in the model that predicts it (sched/model/second_level.h). They explain the result
-// of predict_ns (sched/select/select.h). Pure, any thread.
+// of predict_ns. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,8 @@ struct Prediction {
 // The schedule's orders must hold each phase once and must not wait for each other (CHECK). blocks: the unequal block
 // lengths that all ranks know.
 Prediction predict(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
+// Its time in nanoseconds.
+uint64_t predict_ns(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
 // The schedule's time in the library's model of whole phases, whatever its size.
 uint64_t predict_by_phases_ps(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
 

@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "sched/model/planned_schedule.h"
 #include "sched/model/steps_model.h"
-#include "sched/policy/policies.h"
 
 namespace trestle {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sched/model/simulate.h"
+#include "sched/model/algorithm_choice.h"
+#include "sched/model/planned_schedule.h"
 #include "sched/policy/priority_rules.h"
 #include "sched/schedule.h"
-#include "sched/select/algorithm_choice.h"
 
 namespace trestle {
 
@@ -40,22 +40,6 @@ struct PolicyRequest {
   // If not nullptr: a policy that chooses among schedules uses this, and its prediction is of this level.
   SecondLevel* second_level = nullptr;
 };
-
-struct PlannedSchedule {
-  Schedule schedule;
-  uint64_t time_ticks = 0;    // predicted by the request's model; 0 if it moves nothing
-  uint64_t phases_ticks = 0;  // if time_ticks comes from the model of steps: the time by whole phases
-  uint64_t slow_ticks = 0;    // the same by the model of steps, if unknown networks are slow; 0: there are none
-};
-
-// Ties of the model of steps are common if a shared resource decides. They go to the schedule that is faster if a
-// network of unknown rate is slow, because that costs nothing if it is fast. Then to the one that is faster by whole
-// phases: that model charges the latency of every step. In the model of steps segments hide it, in reality only partly.
-inline bool is_faster(const PlannedSchedule& a, const PlannedSchedule& b) {
-  if (a.time_ticks != b.time_ticks) return a.time_ticks < b.time_ticks;
-  if (a.slow_ticks != b.slow_ticks) return a.slow_ticks < b.slow_ticks;
-  return a.phases_ticks < b.phases_ticks;
-}
 
 struct Policy {
   std::string_view name;     // as in TRESTLE_SCHED

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "sched/model/fluid_bound.h"
 #include "sched/model/second_level.h"
+#include "sched/policy/fluid_bound.h"
 #include "sched/policy/local_search.h"
 #include "sched/policy/lp_split.h"
 #include "sched/policy/order_rules.h"

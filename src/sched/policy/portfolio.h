@@ -28,7 +28,7 @@ struct Candidate {
 
 struct Portfolio {
   std::vector<Candidate> candidates;  // by member; with a second level only the schedules that it has timed
-  uint64_t bound_ticks = 0;           // no schedule is faster (sched/model/fluid_bound.h)
+  uint64_t bound_ticks = 0;           // no schedule is faster (sched/policy/fluid_bound.h)
   uint64_t searched_phases = 0;       // simulated by the local search
   PlannedSchedule best;               // the fastest; the first of equal ones
 };

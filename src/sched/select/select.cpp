@@ -5,11 +5,11 @@
 
 #include "base/check.h"
 #include "base/transport_kinds.h"
+#include "sched/model/algo_rules.h"
+#include "sched/model/algorithm_choice.h"
 #include "sched/model/second_level.h"
 #include "sched/policy/chunk_sizes.h"
 #include "sched/policy/policies.h"
-#include "sched/select/algo_rules.h"
-#include "sched/select/algorithm_choice.h"
 #include "sched/select/by_dimension.h"
 
 namespace trestle {

@@ -13,22 +13,6 @@
 
 namespace trestle {
 
-// The cost of a dimension's rails in the model, integers.
-struct RailCost {
-  uint64_t latency_ns = 0;           // one step: from handing over a message to its arrival
-  uint64_t bandwidth_mbps = 0;       // one way, per rank
-  uint64_t message_ns = 0;           // CPU overhead per message, half at either end
-  uint64_t reduce_mbps = 0;          // speed of the reduction kernels, 10^6 bit/s of source data
-  uint64_t converging_permille = 0;  // additional time for bytes if several senders share one port
-};
-// The cost of dimension `dimension`, or of the flat group (the worst of its pairs' transports). Nominal if the topology
-// gives no numbers.
-RailCost rail_cost(const Topology& topology, uint8_t dimension);
-
-// A parsed TRESTLE_ALGO. Grammar in docs/environment.md: `ring` | `ring,hd` | `allreduce:ring,hd;broadcast:tree` |
-// `allreduce:0-64k=rd,64k-inf=hd` | `^ring`.
-class AlgorithmRules;
-
 struct SelectionConfig {
   std::string algo;                 // TRESTLE_ALGO, "" : free choice
   std::string policy = "baseline";  // TRESTLE_SCHED
@@ -73,8 +57,4 @@ struct SelectionCandidate {
 };
 Result<std::vector<SelectionCandidate>> selection_candidates(const SelectionRequest& request, const Topology& topology,
                                                              const SelectionConfig& config);
-// The predicted time of a schedule on this topology in nanoseconds, by the model that selection uses
-// (sched/model/second_level.h). blocks: SelectionRequest::blocks.
-uint64_t predict_ns(const Schedule& schedule, const Topology& topology, const BlockBytes& blocks = {});
-
 }  // namespace trestle

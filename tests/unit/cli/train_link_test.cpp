@@ -8,6 +8,7 @@
 
 #include "cli/plan/info.h"
 #include "cli/train/train.h"
+#include "sched/model/predict.h"
 #include "unit/cli/views_support.h"
 
 namespace trestle {

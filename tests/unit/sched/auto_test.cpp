@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 
-#include "sched/model/fluid_bound.h"
+#include "sched/policy/fluid_bound.h"
 #include "sched/policy/portfolio.h"
 #include "sched/policy/priority_rules.h"
 #include "unit/sched/systems.h"

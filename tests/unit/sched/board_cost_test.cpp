@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sched/model/predict.h"
 #include "sched/select/select.h"
 
 namespace trestle {

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "sched/calibrate/calibration.h"
-#include "sched/select/select.h"
+#include "sched/model/cost.h"
 
 namespace trestle {
 namespace {

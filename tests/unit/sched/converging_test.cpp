@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/catalog.h"
+#include "sched/model/cost.h"
 #include "sched/model/steps_model.h"
 #include "sched/policy/policies.h"
 #include "sched/select/select.h"

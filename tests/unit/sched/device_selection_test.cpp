@@ -5,6 +5,7 @@
 
 #include "algorithms/catalog.h"
 #include "sched/model/cost.h"
+#include "sched/model/predict.h"
 #include "sched/select/select.h"
 #include "topology/device_topology.h"
 

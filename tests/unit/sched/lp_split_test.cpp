@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "sched/model/fluid_bound.h"
 #include "sched/policy/balance.h"
+#include "sched/policy/fluid_bound.h"
 #include "sched/policy/lp_split.h"
 #include "unit/sched/systems.h"
 

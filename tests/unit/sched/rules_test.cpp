@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/catalog.h"
-#include "sched/select/algo_rules.h"
+#include "sched/model/algo_rules.h"
 #include "sched/select/select.h"
 
 namespace trestle {

@@ -7,7 +7,6 @@
 #include "sched/model/simulate.h"
 #include "sched/policy/chunk_sizes.h"
 #include "sched/policy/priority_rules.h"
-#include "sched/select/select.h"
 
 namespace trestle {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "sched/model/algorithm_choice.h"
 #include "sched/model/cost.h"
 #include "sched/policy/policies.h"
-#include "sched/select/algorithm_choice.h"
 #include "study/paper_systems.h"
 
 namespace trestle {

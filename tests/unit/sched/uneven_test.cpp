@@ -6,6 +6,7 @@
 #include "algorithms/catalog.h"
 #include "base/rng.h"
 #include "sched/model/cost.h"
+#include "sched/model/predict.h"
 #include "sched/model/uneven_load.h"
 #include "sched/select/select.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sched/model/algo_rules.h"
 #include "sched/model/cost.h"
-#include "sched/select/algo_rules.h"
 
 namespace trestle {
 

@@ -1,4 +1,4 @@
-#include "sched/select/algo_rules.h"
+#include "sched/model/algo_rules.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sched/select/algorithm_choice.h"
+#include "sched/model/algorithm_choice.h"
 
 #include <algorithm>
 

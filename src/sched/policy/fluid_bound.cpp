@@ -1,4 +1,4 @@
-#include "sched/model/fluid_bound.h"
+#include "sched/policy/fluid_bound.h"
 
 #include <algorithm>
 
