@@ -15,8 +15,8 @@
 #include "api/user_code.h"
 #include "base/fork.h"
 #include "base/mutex.h"
-#include "comm/calls/group.h"
 #include "comm/communicator/communicator.h"
+#include "comm/communicator/group.h"
 #include "comm/setup/background.h"
 #include "trestle/trestle.h"
 

@@ -12,8 +12,7 @@
 
 #include "base/result.h"
 #include "comm/calls/call_path.h"
-#include "comm/calls/capture_book.h"
-#include "comm/communicator/life_cycle.h"
+#include "comm/communicator/capture_book.h"
 #include "comm/membership/membership.h"
 #include "comm/setup/settings.h"
 #include "comm/setup/wiring.h"
@@ -22,6 +21,7 @@
 #include "comm/watch/call_watch.h"
 #include "comm/watch/communicator_parts.h"
 #include "comm/watch/failure_listeners.h"
+#include "comm/watch/life_cycle.h"
 #include "comm/watch/notices.h"
 #include "engine/run/engine.h"
 #include "engine/run/progress.h"

@@ -1,7 +1,7 @@
 // Measures the links of a communicator before its first call (TRESTLE_CALIBRATE=full).
 #include "base/clock.h"
-#include "comm/calls/group.h"
 #include "comm/communicator/communicator.h"
+#include "comm/communicator/group.h"
 #include "rendezvous/giving_up.h"
 #include "sched/calibrate/calibration.h"
 

@@ -160,7 +160,7 @@ TEST(Includes, OfWhatIsAboveAreFound) {
   const auto wrong = [](const char* path, const char* line) { return read_include(path, line).wrong; };
   EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include \"api/handles.h\""), "") << "a file of no folder";
   EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include <api/handles.h>"), "");
-  EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include \"comm/calls/group.h\""), "");
+  EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include \"comm/communicator/group.h\""), "");
   EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include \"stream.h\""), "") << "from its own folder";
   EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include \"tests/support/ranks.h\""), "");
   EXPECT_NE(wrong("src/engine/run/engine.cpp", "#include <trestle/trestle.h>"), "");

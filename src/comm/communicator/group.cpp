@@ -1,4 +1,4 @@
-#include "comm/calls/group.h"
+#include "comm/communicator/group.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/scope_exit.h"
-#include "comm/calls/captured_calls.h"
+#include "comm/communicator/captured_calls.h"
 #include "comm/setup/together.h"
 
 namespace trestle {

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/calls/capture_book.h"
+#include "comm/communicator/capture_book.h"
 #include "engine/stream/outer_stream.h"
 #include "engine/stream/stream.h"
 #include "engine/stream/stream_poller.h"

@@ -1,4 +1,4 @@
-#include "comm/calls/capture_book.h"
+#include "comm/communicator/capture_book.h"
 
 #include <utility>
 

@@ -1,10 +1,10 @@
-#include "comm/split/comm_split.h"
+#include "comm/communicator/comm_split.h"
 
 #include <utility>
 
 #include "base/clock.h"
 #include "comm/communicator/communicator.h"
-#include "comm/communicator/life_cycle.h"
+#include "comm/watch/life_cycle.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/mesh_sequence.h"
 #include "engine/run/progress.h"

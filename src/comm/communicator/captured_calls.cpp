@@ -1,4 +1,4 @@
-#include "comm/calls/captured_calls.h"
+#include "comm/communicator/captured_calls.h"
 
 #include <algorithm>
 #include <string>
