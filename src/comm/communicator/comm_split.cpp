@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "comm/communicator/communicator.h"
 #include "comm/watch/life_cycle.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/mesh_sequence.h"

@@ -13,7 +13,6 @@
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
 #include "comm/watch/mesh_poller.h"
-#include "comm/watch/process_exit.h"
 #include "comm/watch/stop_flags.h"
 #include "sched/select/select.h"
 

@@ -23,6 +23,7 @@
 #include "comm/watch/failure_listeners.h"
 #include "comm/watch/life_cycle.h"
 #include "comm/watch/notices.h"
+#include "comm/watch/process_exit.h"
 #include "engine/run/engine.h"
 #include "engine/run/progress.h"
 #include "engine/work/device_place.h"
@@ -34,10 +35,7 @@ class DriverWatch;
 class MeshPoller;
 class StopFlags;
 
-// How long an orderly end waits until its goodbye has left this machine.
-inline constexpr int kGoodbyeMs = 1000;
-
-class Communicator : public std::enable_shared_from_this<Communicator> {
+class Communicator final : public LivingCommunicator, public std::enable_shared_from_this<Communicator> {
  public:
   // Joins and waits for all ranks. `stop`: ends it soon with kAborted when another thread, or the exit of the process,
   // sets it.
@@ -50,7 +48,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                                                                        const CommunicatorSettings& settings) {
     return create_all(std::vector<CommunicatorSettings>(static_cast<size_t>(nranks), settings));
   }
-  ~Communicator();
+  ~Communicator() override;
 
   // The number of the next split. Splits are counted in the order of the calls, which is the same on all ranks.
   uint64_t split_number() { return calls_.number_split(); }
@@ -60,17 +58,17 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // set by another thread or by this communicator's failure.
   Result<std::shared_ptr<Communicator>> split(const SplitCall& call, std::atomic<bool>& stop);
 
-  const Membership& membership() const { return membership_; }
+  const Membership& membership() const override { return membership_; }
   const CommunicatorSettings& settings() const { return membership_.settings(); }
   int32_t rank() const { return membership_.rank(); }
   int32_t ranks() const { return membership_.ranks(); }
   const Topology& topology() const { return membership_.topology(); }
   const std::shared_ptr<Stream>& own_stream() const { return own_stream_; }
-  Engine& engine() { return *engine_; }
+  Engine& engine() override { return *engine_; }
   CallPath& calls() { return calls_; }
   const std::shared_ptr<CaptureBook>& captures() const { return captures_; }
   const CallPath& calls() const { return calls_; }
-  CallWatch& watch() { return watch_; }
+  CallWatch& watch() override { return watch_; }
   Notices& notices() { return notices_; }
 
   // The sticky failure, if there is one.
@@ -105,11 +103,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // Waits for this rank's work, never for other ranks' destroy.
   void destroy(int linger_ms);
   void abort();
-  // The process exits, and nothing has destroyed this communicator (process_exit.h). report_exit() tells the other
-  // ranks what was under way, if anything was, and ends it. exit() says goodbye, at most until `deadline_ns` of the
-  // monotonic clock. A Destroy that follows, or runs on another thread, does nothing more.
-  void report_exit(int64_t deadline_ns);
-  void exit(int64_t deadline_ns);
+  void report_exit(int64_t deadline_ns) override;
+  void exit(int64_t deadline_ns) override;
 
   // User memory that peers may map from now on, until deregister_memory() or destroy(). Returns its id.
   Result<uint64_t> register_memory(const void* begin, size_t bytes);

@@ -10,7 +10,6 @@
 #include "comm/device/driver_watch.h"
 #include "comm/watch/mesh_poller.h"
 #include "comm/watch/mesh_sequence.h"
-#include "comm/watch/process_exit.h"
 #include "comm/watch/statistics_text.h"
 
 namespace trestle {

@@ -7,7 +7,6 @@
 #include "base/config/value_text.h"
 #include "comm/calls/call_check.h"
 #include "comm/calls/call_path.h"
-#include "comm/communicator/communicator.h"
 #include "comm/membership/membership.h"
 #include "comm/split/split_letters.h"
 #include "comm/split/splits_in_progress.h"
@@ -169,7 +168,7 @@ void CallWatch::describe_failure_of_other_comm(Answer& answer) {
     const bool related = other->membership().root() == membership_.root() && &other->membership() != &membership_;
     if (!related || !other->engine().failed()) continue;
     const int64_t age_ns = monotonic_clock().now_ns() - other->engine().failed_ns();
-    const Failure failure = other->failure();
+    const Failure failure = other->engine().failure();
     if ((timeout_ns > 0 && age_ns / 2 > timeout_ns) || failure->code == Code::kAborted) continue;
     answer.failure = failure->message;
     return;
@@ -177,7 +176,7 @@ void CallWatch::describe_failure_of_other_comm(Answer& answer) {
 }
 
 // True if this rank awaits a rank in the other communicator.
-bool CallWatch::describe_wait_in(const Communicator& other, const Standing& standing, Answer& answer) const {
+bool CallWatch::describe_wait_in(const LivingCommunicator& other, const Standing& standing, Answer& answer) const {
   if (!standing.in || standing.awaited < 0) return false;
   const Membership& there = other.membership();
   answer.in = standing.in;

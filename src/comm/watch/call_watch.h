@@ -18,7 +18,7 @@
 
 namespace trestle {
 
-class Communicator;
+class LivingCommunicator;
 
 // A call that waits for all ranks over the control mesh.
 struct MeshWait {
@@ -72,7 +72,7 @@ class CallWatch {
   void describe_stream_head(Stream& stream, const OperationKey& key, Answer& answer);
   void describe_wait_in_other_comm(Answer& answer);
   void describe_failure_of_other_comm(Answer& answer);
-  bool describe_wait_in(const Communicator& other, const Standing& standing, Answer& answer) const;
+  bool describe_wait_in(const LivingCommunicator& other, const Standing& standing, Answer& answer) const;
   bool waits_in(const OperationKey& key);
   std::optional<OperationKey> open_mesh_call();
 

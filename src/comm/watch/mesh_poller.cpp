@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "comm/communicator/communicator.h"
+#include "comm/membership/membership.h"
 #include "comm/watch/call_watch.h"
 #include "comm/watch/process_exit.h"
 
@@ -56,10 +56,10 @@ std::optional<Answer> MeshPoller::answer_to(const Question& question) {
   const MutexLock lock(mutex_);
   if (watch_ == nullptr) return std::nullopt;
   if (!question.other_comm) return watch_->answer(question);
-  const std::shared_ptr<Communicator> there = living_communicator(*question.other_comm);
+  const std::shared_ptr<LivingCommunicator> there = living_communicator(*question.other_comm);
   Answer answer;
   answer.state = Answer::State::kDone;  // this rank has left that communicator
-  if (there != nullptr && question.whose < there->ranks()) answer = there->watch().answer(question);
+  if (there != nullptr && question.whose < there->membership().ranks()) answer = there->watch().answer(question);
   answer.id = question.id;
   if (!answer.other_comm) answer.other_comm = question.other_comm;
   return answer;

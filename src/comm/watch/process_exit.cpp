@@ -11,7 +11,7 @@
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "comm/communicator/communicator.h"
+#include "comm/membership/membership.h"
 #include "control_mesh/inquiry.h"
 #include "engine/run/progress.h"
 #include "rendezvous/giving_up.h"
@@ -24,16 +24,16 @@ constexpr int kAllGoodbyesMs = 2 * kGoodbyeMs;
 
 class Leavers {
  public:
-  void add(const std::shared_ptr<Communicator>& communicator) {
+  void add(const std::shared_ptr<LivingCommunicator>& communicator) {
     const MutexLock lock(mutex_);
     all_[communicator.get()] = communicator;
   }
-  void remove(const Communicator* communicator) {
+  void remove(const LivingCommunicator* communicator) {
     const MutexLock lock(mutex_);
     all_.erase(communicator);
   }
-  std::vector<std::shared_ptr<Communicator>> all() {
-    std::vector<std::shared_ptr<Communicator>> living;
+  std::vector<std::shared_ptr<LivingCommunicator>> all() {
+    std::vector<std::shared_ptr<LivingCommunicator>> living;
     const MutexLock lock(mutex_);
     for (const auto& [key, communicator] : all_) {
       if (auto one = communicator.lock()) living.push_back(std::move(one));
@@ -46,14 +46,14 @@ class Leavers {
 
  private:
   Mutex mutex_;
-  std::map<const Communicator*, std::weak_ptr<Communicator>> all_ TRESTLE_GUARDED_BY(mutex_);
+  std::map<const LivingCommunicator*, std::weak_ptr<LivingCommunicator>> all_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 // Communicators that a forked child inherits belong to its parent.
 constinit PerProcess<Leavers> leavers;
 
 // First reports what was under way, for all communicators: that never waits.
-void leave(const std::vector<std::shared_ptr<Communicator>>& communicators, int64_t deadline_ns) {
+void leave(const std::vector<std::shared_ptr<LivingCommunicator>>& communicators, int64_t deadline_ns) {
   for (const auto& communicator : communicators) communicator->report_exit(deadline_ns);
   for (const auto& communicator : communicators) communicator->exit(deadline_ns);
 }
@@ -94,25 +94,25 @@ __attribute__((destructor)) void leave_when_the_process_exits() {
 
 }  // namespace
 
-void leave_at_exit(const std::shared_ptr<Communicator>& communicator) {
+void leave_at_exit(const std::shared_ptr<LivingCommunicator>& communicator) {
   leavers.get().add(communicator);
 }
 
-std::vector<std::shared_ptr<Communicator>> living_communicators() {
+std::vector<std::shared_ptr<LivingCommunicator>> living_communicators() {
   return leavers.get().all();
 }
 
-std::shared_ptr<Communicator> living_communicator(const OtherCommRank& place) {
+std::shared_ptr<LivingCommunicator> living_communicator(const OtherCommRank& place) {
   const auto all = living_communicators();
   const auto found = std::find_if(all.begin(), all.end(), [&place](const auto& one) {
-    return one->membership().job() == place.communicator && one->rank() == place.rank;
+    return one->membership().job() == place.communicator && one->membership().rank() == place.rank;
   });
   return found == all.end() ? nullptr : *found;
 }
 
 StopAtExit::StopAtExit(std::atomic<bool>& stop) : registration_(leavers.get().makings, stop) {}
 
-void forget_at_exit(const Communicator* communicator) {
+void forget_at_exit(const LivingCommunicator* communicator) {
   leavers.get().remove(communicator);
 }
 

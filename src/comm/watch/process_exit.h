@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,18 +15,37 @@
 
 namespace trestle {
 
-class Communicator;
+class CallWatch;
+class Engine;
+class Membership;
 struct OtherCommRank;
 
+// How long an orderly end waits until its goodbye has left this machine.
+inline constexpr int kGoodbyeMs = 1000;
+
+// What the exit of the process, and the watches of other communicators, ask of a communicator.
+class LivingCommunicator {
+ public:
+  virtual ~LivingCommunicator() = default;
+  virtual const Membership& membership() const = 0;
+  virtual Engine& engine() = 0;
+  virtual CallWatch& watch() = 0;
+  // The process exits, and nothing has destroyed this communicator. report_exit() tells the other ranks what was under
+  // way, if anything was, and ends it. exit() says goodbye, at most until `deadline_ns` of the monotonic clock. A
+  // Destroy that follows, or runs on another thread, does nothing more.
+  virtual void report_exit(int64_t deadline_ns) = 0;
+  virtual void exit(int64_t deadline_ns) = 0;
+};
+
 // The exit says goodbye for the communicator, unless forget_at_exit() comes first.
-void leave_at_exit(const std::shared_ptr<Communicator>& communicator);
+void leave_at_exit(const std::shared_ptr<LivingCommunicator>& communicator);
 // The goodbye was said.
-void forget_at_exit(const Communicator* communicator);
+void forget_at_exit(const LivingCommunicator* communicator);
 
 // The communicators of this process that were created and not left yet.
-std::vector<std::shared_ptr<Communicator>> living_communicators();
+std::vector<std::shared_ptr<LivingCommunicator>> living_communicators();
 // The one that is that rank; nullptr: there is none.
-std::shared_ptr<Communicator> living_communicator(const OtherCommRank& place);
+std::shared_ptr<LivingCommunicator> living_communicator(const OtherCommRank& place);
 
 // While one exists, a communicator is being created. At exit its flag is set, and the exit waits until the other ranks
 // have been told.
