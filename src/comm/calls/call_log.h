@@ -7,7 +7,7 @@
 
 #include "comm/calls/call.h"
 #include "comm/membership/membership.h"
-#include "engine/stream/stream.h"
+#include "engine/run/stream.h"
 #include "sched/schedule.h"
 
 namespace trestle {

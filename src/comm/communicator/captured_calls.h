@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "comm/communicator/capture_book.h"
-#include "engine/stream/outer_stream.h"
-#include "engine/stream/stream.h"
-#include "engine/stream/stream_poller.h"
+#include "engine/run/stream.h"
+#include "engine/run/stream_poller.h"
+#include "engine/work/outer_stream.h"
 
 namespace trestle {
 

@@ -1,6 +1,6 @@
 // DeviceStream: a CUDA stream as the outer stream of a Trestle stream, by a gate and a mark (device/gate.h).
 //
-// Owned by that stream; threads as in engine/stream/outer_stream.h. The CUDA stream is the caller's and outlives it.
+// Owned by that stream; threads as in engine/work/outer_stream.h. The CUDA stream is the caller's and outlives it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 #include "base/mutex.h"
 #include "comm/device/stream_links.h"
-#include "engine/stream/outer_stream.h"
+#include "engine/work/outer_stream.h"
 
 namespace trestle {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/run/engine.h"
-#include "engine/stream/stream.h"
-#include "engine/stream/stream_poller.h"
+#include "engine/run/stream.h"
+#include "engine/run/stream_poller.h"
 
 namespace trestle {
 

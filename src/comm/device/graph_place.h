@@ -1,12 +1,12 @@
 // GraphPlace: a place for calls in a CUDA graph, as the outer stream of the calls of its launches.
 //
-// Owned by the stream of these calls; threads as in engine/stream/outer_stream.h. The graph may end before it or after
+// Owned by the stream of these calls; threads as in engine/work/outer_stream.h. The graph may end before it or after
 // it. put() and open() do not call the driver.
 #pragma once
 
 #include <memory>
 
-#include "engine/stream/outer_stream.h"
+#include "engine/work/outer_stream.h"
 
 namespace trestle {
 

@@ -22,7 +22,7 @@
 #include "comm/device/stream_links.h"
 #include "device/device.h"
 #include "device/kernels.h"
-#include "engine/stream/outer_stream.h"
+#include "engine/work/outer_stream.h"
 
 namespace trestle {
 

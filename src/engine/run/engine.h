@@ -24,7 +24,7 @@
 #include "engine/run/patience.h"
 #include "engine/run/progress_lock.h"
 #include "engine/run/statistics.h"
-#include "engine/stream/stream.h"
+#include "engine/run/stream.h"
 #include "engine/work/device_place.h"
 #include "engine/work/work_queue.h"
 #include "express/express.h"

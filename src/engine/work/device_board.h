@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "device/kernels.h"
-#include "engine/stream/outer_stream.h"
 #include "engine/work/board_memory.h"
 #include "engine/work/driver_calls.h"
 #include "engine/work/look_timer.h"
+#include "engine/work/outer_stream.h"
 #include "engine/work/polled.h"
 #include "express/express.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/mutex.h"
-#include "engine/stream/stream_poller.h"
+#include "engine/run/stream_poller.h"
 #include "unit/engine/streams.h"
 
 namespace trestle {

@@ -13,7 +13,7 @@
 
 #include "engine/run/engine.h"
 #include "engine/run/operation.h"
-#include "engine/stream/stream.h"
+#include "engine/run/stream.h"
 #include "sim/virtual_clock.h"
 #include "unit/engine/engine_of_two.h"
 

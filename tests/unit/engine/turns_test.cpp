@@ -11,7 +11,7 @@
 #include "algorithms/catalog.h"
 #include "engine/run/engine.h"
 #include "engine/run/operation.h"
-#include "engine/stream/stream.h"
+#include "engine/run/stream.h"
 #include "sim/virtual_clock.h"
 
 namespace trestle {

@@ -10,7 +10,7 @@
 //
 // A stream may have an outer stream, of a device. Its calls then have places there too: none begins before the outer
 // stream has come to the call's place, and the outer stream goes no further until the call is done or has failed. A
-// thread of the process (engine/stream/stream_poller.h) asks where the outer streams are.
+// thread of the process (engine/run/stream_poller.h) asks where the outer streams are.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@
 #include "base/mutex.h"
 #include "base/overdue.h"
 #include "base/result.h"
-#include "engine/stream/outer_stream.h"
+#include "engine/work/outer_stream.h"
 
 namespace trestle {
 

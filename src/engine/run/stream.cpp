@@ -1,4 +1,4 @@
-#include "engine/stream/stream.h"
+#include "engine/run/stream.h"
 
 #include <algorithm>
 #include <utility>

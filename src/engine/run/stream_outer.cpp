@@ -3,8 +3,8 @@
 
 #include "engine/run/engine.h"
 #include "engine/run/operation.h"
-#include "engine/stream/stream.h"
-#include "engine/stream/stream_poller.h"
+#include "engine/run/stream.h"
+#include "engine/run/stream_poller.h"
 
 namespace trestle {
 

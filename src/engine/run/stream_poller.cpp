@@ -1,4 +1,4 @@
-#include "engine/stream/stream_poller.h"
+#include "engine/run/stream_poller.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "engine/run/engine.h"
-#include "engine/stream/stream.h"
+#include "engine/run/stream.h"
 
 namespace trestle {
 
