@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 #include "gradient/workload.h"
 
 namespace trestle {

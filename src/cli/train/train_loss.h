@@ -1,11 +1,11 @@
-// The model of the loss in `trestle train`, for DeFT's Preserver (gradient/preserver.h): the options --loss,
+// The model of the loss in `trestle train`, for DeFT's Preserver (gradient/deft/preserver.h): the options --loss,
 // --loss-epsilon and --loss-merged. Pure, any thread.
 #pragma once
 
 #include <optional>
 
 #include "base/result.h"
-#include "gradient/preserver.h"
+#include "gradient/deft/preserver.h"
 
 namespace trestle {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 
 namespace trestle {
 

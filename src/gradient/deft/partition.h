@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 
 namespace trestle {
 

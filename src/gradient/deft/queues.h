@@ -32,7 +32,7 @@ struct DeftPass {
   DeftSends next_sends;           // of the set that becomes the current one, in order of release; they follow `sends`
   // Batches of the update at the end of a backward pass. The update is of the set that was current when the pass began;
   // all messages of that set must be complete by then. 0: no update. The caller chooses whether to apply the batches'
-  // sum or their mean (MergedUpdate, gradient/preserver.h).
+  // sum or their mean (MergedUpdate, gradient/deft/preserver.h).
   uint32_t update_batches = 0;
   // Batches of the set that becomes the current one. This iteration's gradients are among them in case 4 and in
   // case 3. 0: the current set stays, and this iteration's gradients are added to the future set.

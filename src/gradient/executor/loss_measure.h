@@ -1,4 +1,4 @@
-// Estimates for DeFT's Preserver (gradient/preserver.h) from the gradients of one step.
+// Estimates for DeFT's Preserver (gradient/deft/preserver.h) from the gradients of one step.
 //
 // Collective; used by the executor's thread while nothing else is on the communicator.
 #pragma once

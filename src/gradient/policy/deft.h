@@ -3,7 +3,7 @@
 // thread.
 #pragma once
 
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 #include "gradient/policy/policy.h"
 
 namespace trestle {
@@ -15,8 +15,8 @@ inline constexpr double kMostLinkRatio = 1000;
 Result<DeftSystem> deft_system(const StepPlanRequest& request, const std::vector<TensorGroup>& groups);
 
 // With a model of the loss, the Preserver lets the knapsacks grow until updates are frequent enough
-// (gradient/preserver.h). Then compute may wait. The predicted time is the mean over a simulated run from its first
-// step on. Errors: those of deft_system, preserve, simulate_deft and deft_cycle.
+// (gradient/deft/preserver.h). Then compute may wait. The predicted time is the mean over a simulated run from its
+// first step on. Errors: those of deft_system, preserve, simulate_deft and deft_cycle.
 Result<PlannedStep> plan_deft(const StepPlanRequest& request);
 
 }  // namespace trestle

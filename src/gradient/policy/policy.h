@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gradient/deft/preserver.h"
 #include "gradient/network_cost.h"
 #include "gradient/plan.h"
-#include "gradient/preserver.h"
 #include "gradient/timeline.h"
 #include "gradient/workload.h"
 

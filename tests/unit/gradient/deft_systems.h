@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 
 namespace trestle {
 

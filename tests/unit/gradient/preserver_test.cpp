@@ -1,5 +1,5 @@
 // The Preserver: its expectation against an integral, Table V, and the growth of the knapsacks.
-#include "gradient/preserver.h"
+#include "gradient/deft/preserver.h"
 
 #include <gtest/gtest.h>
 

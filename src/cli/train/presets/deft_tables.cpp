@@ -3,9 +3,9 @@
 
 #include "cli/text_line.h"
 #include "cli/train/presets/presets.h"
+#include "gradient/deft/preserver.h"
 #include "gradient/deft/simulate.h"
 #include "gradient/networks.h"
-#include "gradient/preserver.h"
 
 namespace trestle {
 namespace {

@@ -1,4 +1,4 @@
-#include "gradient/preserver.h"
+#include "gradient/deft/preserver.h"
 
 #include <cmath>
 #include <numbers>

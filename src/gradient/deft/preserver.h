@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 
 namespace trestle {
 

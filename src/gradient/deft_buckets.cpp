@@ -1,4 +1,4 @@
-#include "gradient/deft/buckets.h"
+#include "gradient/deft_buckets.h"
 
 #include <cmath>
 
