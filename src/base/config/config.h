@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/config/config_file.h"
+#include "base/config/launcher.h"
 #include "base/config/value_text.h"
-#include "base/launcher.h"
 #include "base/log.h"
 #include "base/result.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 #include "base/result.h"
 
 namespace trestle {

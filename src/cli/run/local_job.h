@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 #include "base/result.h"
 #include "cli/run/cores/core_claims.h"
 #include "cli/run/ending.h"

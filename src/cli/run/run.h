@@ -1,7 +1,7 @@
 // `trestle run`: ranks as processes of this machine, with torchrun's variables.
 #pragma once
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 #include "base/result.h"
 #include "cli/run/run_options.h"
 

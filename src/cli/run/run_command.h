@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 #include "base/result.h"
 
 namespace CLI {

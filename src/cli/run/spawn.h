@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 
 namespace trestle {
 

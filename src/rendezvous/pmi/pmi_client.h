@@ -14,7 +14,7 @@
 
 #include <string>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 #include "base/result.h"
 #include "transport/socket/socket.h"
 

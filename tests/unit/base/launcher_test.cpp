@@ -1,7 +1,7 @@
 // Launchers' variables: the launcher that is chosen, its key-value space, and incomplete sets of variables.
 #include <gtest/gtest.h>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 
 namespace trestle {
 namespace {

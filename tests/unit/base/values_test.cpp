@@ -5,10 +5,10 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/config/launcher.h"
 #include "base/config/value_text.h"
 #include "base/hash.h"
 #include "base/host.h"
-#include "base/launcher.h"
 #include "base/rng.h"
 #include "base/types.h"
 #include "base/unique_fd.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 #include "rendezvous/message.h"
 #include "rendezvous/server.h"
 #include "transport/socket/socket.h"

@@ -1,4 +1,4 @@
-#include "base/launcher.h"
+#include "base/config/launcher.h"
 
 #include <algorithm>
 #include <array>
