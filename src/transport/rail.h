@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "transport/message/frame.h"
+#include "transport/frame.h"
 #include "transport/transport.h"
 
 namespace trestle {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "transport/message/frame.h"
+#include "transport/frame.h"
 #include "transport/pieces.h"
 #include "transport/rail.h"
 

@@ -9,7 +9,6 @@ target_sources(trestle_transport PRIVATE
 if(SODIUM_FOUND)
   target_sources(trestle_transport PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/assembly.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/frame.cpp
     ${CMAKE_CURRENT_LIST_DIR}/frame_stream.cpp
     ${CMAKE_CURRENT_LIST_DIR}/link_receive.cpp
     ${CMAKE_CURRENT_LIST_DIR}/link_send.cpp

@@ -18,7 +18,7 @@
 #include "base/unique_fd.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
-#include "transport/message/frame.h"
+#include "transport/frame.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {

@@ -1,4 +1,4 @@
-#include "transport/message/frame.h"
+#include "transport/frame.h"
 
 #include <bit>
 #include <cstring>
