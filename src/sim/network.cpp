@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "sim/rails/rail_links.h"
+#include "sim/rail_links.h"
 #include "sim/work_queue.h"
 #include "transport/agreement.h"
 #include "transport/pieces.h"

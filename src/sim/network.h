@@ -6,7 +6,7 @@
 // the oldest operation first, in it the oldest phase of the agreed order, then the first step, then the first segment.
 // All events of one instant happen, and the ranks react to them, before links choose. Seeded jitter delays arrivals and
 // so reorders them. Faults slow down and end links. In a dimension with rails, the rails divide each message among
-// themselves (sim/rails/rail_links.h). Owned by the SimCluster; one thread.
+// themselves (sim/rail_links.h). Owned by the SimCluster; one thread.
 #pragma once
 
 #include <cstdint>

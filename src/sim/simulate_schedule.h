@@ -16,7 +16,7 @@
 #include "sched/model/model_scale.h"
 #include "sched/model/steps_model.h"
 #include "sim/faults.h"
-#include "sim/rails/rail_request.h"
+#include "sim/rail_request.h"
 #include "sim/work_queue.h"
 
 namespace trestle {

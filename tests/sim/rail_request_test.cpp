@@ -1,5 +1,5 @@
 // What users write of simulated rails, and the sentences about what is wrong with it.
-#include "sim/rails/rail_request.h"
+#include "sim/rail_request.h"
 
 #include <gtest/gtest.h>
 

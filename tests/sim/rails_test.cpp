@@ -1,7 +1,7 @@
 // Simulated rails: they divide data as well as is possible, nothing is lost whatever happens to them as long as one is
 // left, and the seed repeats everything.
 #include "base/clock.h"
-#include "sim/rails/rail_links.h"
+#include "sim/rail_links.h"
 
 #include <algorithm>
 #include <cmath>

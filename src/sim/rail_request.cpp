@@ -1,4 +1,4 @@
-#include "sim/rails/rail_request.h"
+#include "sim/rail_request.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // What goes over which rail.
-#include "sim/rails/rail_links.h"
+#include "sim/rail_links.h"
 
 #include <algorithm>
 #include <utility>

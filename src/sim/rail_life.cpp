@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/config/value_text.h"
-#include "sim/rails/rail_links.h"
+#include "sim/rail_links.h"
 
 namespace trestle {
 namespace {
