@@ -1,5 +1,5 @@
 // The C API: communicators that are created, split or finalized in the background (config.blocking = 0).
-#include "api/handles.h"
+#include "api/background.h"
 
 namespace trestle {
 

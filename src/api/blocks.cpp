@@ -1,9 +1,11 @@
 // The C API: reads and checks the blocks that the callers of v-variants describe.
+#include "api/blocks.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
-#include "api/calls.h"
+#include "api/errors.h"
 
 namespace trestle {
 

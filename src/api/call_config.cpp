@@ -1,8 +1,10 @@
 // The C API: configuration of single calls, as a scope of the calling thread.
+#include "api/call_config.h"
+
 #include <algorithm>
 #include <cstddef>
 
-#include "api/handles.h"
+#include "api/errors.h"
 
 using namespace trestle;
 

@@ -1,8 +1,8 @@
-// Turns the arguments of collectives, as they came over the C API, into a checked Call. Pure functions, except that
-// they read the communicator; any thread. Used by src/api only.
+// RawCall: the arguments of a collective, as they came over the C API. Value type. Used by src/api only.
 #pragma once
 
-#include "api/handles.h"
+#include "comm/calls/call.h"
+#include "trestle/trestle.h"
 
 namespace trestle {
 
@@ -26,28 +26,6 @@ struct RawCall {
   const size_t* recvcounts = nullptr;
   const size_t* rdispls = nullptr;
 };
-
-// Checks everything that can be wrong with the arguments; the error message begins with `function`. Also fills in what
-// follows from the arguments (in place, blocks).
-Result<Call> checked_call(const Communicator& communicator, const char* function, const RawCall& raw);
-// Fills in the blocks and the count of a v-variant whose type and root are right.
-Status read_blocks(const Communicator& communicator, const char* function, const RawCall& raw, PrepareRequest& request);
-
-// How far a rank's buffers reach, in elements that it reads or writes.
-CallElements extent_of(const Communicator& communicator, const Call& call);
-// The send and the receive buffer must be the same memory, as the rules of in-place calls say, or must not overlap.
-// `extent` is the call's.
-Status check_overlap(const char* function, const Call& call, const CallElements& extent);
-
-// Finds out whether this rank has data in the call, and with a device, where it lies. Refuses buffers that cannot be
-// used. `extent` is the call's.
-Status look_at_buffers(const Communicator& communicator, const char* function, Call& call, const CallElements& extent);
-// With a device: refuses a scalar in memory of a device, because the host reads it.
-Status check_scalar(const Communicator& communicator, const char* function, const void* scalar);
-// Whether the communicator is alive and has a device. Only then may check_for_host() be called.
-bool has_device(trestleComm_t comm);
-// Refuses memory of a device, for buffers that the host itself reads and writes. name: such as "gradient". NULL passes.
-Status check_for_host(const char* name, const void* memory);
 
 // The call moves no data on any rank.
 inline bool is_empty(const Call& call) {
@@ -112,8 +90,5 @@ inline RawCall scatter_v_call(const void* send, const size_t* sendcounts, const 
   raw.sdispls = displs;
   return raw;
 }
-
-// Enqueues the call, or adds it to the open group.
-trestleResult_t run_collective(trestleComm_t comm, const char* function, const RawCall& raw, trestleStream_t stream);
 
 }  // namespace trestle

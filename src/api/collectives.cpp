@@ -1,5 +1,11 @@
 // The C API: collectives, point to point, groups.
-#include "api/calls.h"
+#include "api/collectives.h"
+
+#include "api/background.h"
+#include "api/blocks.h"
+#include "api/call_config.h"
+#include "api/cuda.h"
+#include "api/redops.h"
 
 using namespace trestle;
 

@@ -1,9 +1,13 @@
-// The C API: versions, errors, communicators, memory, planning. Only the files in src/api know both the C API and the
+// The C API: versions, communicators, memory, planning. Only the files in src/api know both the C API and the
 // library's classes.
 #include <cstring>
 #include <vector>
 
-#include "api/handles.h"
+#include "api/background.h"
+#include "api/call_config.h"
+#include "api/collectives.h"
+#include "api/config.h"
+#include "api/streams.h"
 #include "memory/mem_alloc.h"
 
 using namespace trestle;
@@ -18,21 +22,6 @@ static_assert(static_cast<int>(ReduceOp::kAvg) == trestleAvg && static_cast<int>
 // tests/unit/tree/collectives_test.cpp compares the collectives.
 
 namespace {
-
-// The last error message of this thread. A constant replaces it where there is no memory for one, or where the thread's
-// own objects are gone already: destructors of static objects may still call.
-struct Sentences {
-  std::string last;
-  std::string returned;
-  ~Sentences();
-};
-thread_local bool sentences_gone = false;
-thread_local const char* last_constant = nullptr;
-thread_local Sentences sentences;
-
-Sentences::~Sentences() {
-  sentences_gone = true;
-}
 
 Result<CommunicatorSettings> settings_from(const trestleConfig_t* config) {
   return make_settings(process_config_result(), TRY(read_config(config)));
@@ -101,30 +90,7 @@ Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* funct
   return communicator;
 }
 
-std::optional<Error> failure_of(Use<trestleComm>& use) {
-  if (use.alive()) {
-    if (const Failure failure = use.object()->failure()) return *failure;
-  }
-  return background_failure(use.handle());
-}
-
 }  // namespace
-
-namespace trestle {
-
-trestleResult_t report(Error error) noexcept {
-  if (sentences_gone) return report_constant(error.code, "an error after the end of the thread that it happened on");
-  sentences.last = std::move(error.message);
-  last_constant = nullptr;
-  return static_cast<trestleResult_t>(error.code);
-}
-
-trestleResult_t report_constant(Code code, const char* sentence) noexcept {
-  last_constant = sentence;
-  return static_cast<trestleResult_t>(code);
-}
-
-}  // namespace trestle
 
 extern "C" {
 
@@ -134,27 +100,6 @@ trestleResult_t trestleGetVersion(int* version) {
     *version = TRESTLE_VERSION_CODE;
     return {};
   });
-}
-
-const char* trestleGetErrorString(trestleResult_t result) {
-  if (result < 0 || result >= trestleNumResults) return "unknown result code";
-  return to_string(static_cast<Code>(result));
-}
-
-const char* trestleGetLastError(trestleComm_t comm) {
-  bool failed = false;
-  const trestleResult_t result = caught([&]() -> Status {
-    Use use(comm);
-    if (comm == nullptr || !(use.alive() || use.busy())) return {};
-    const auto failure = failure_of(use);
-    if (!failure) return {};
-    failed = !sentences_gone;
-    if (failed) sentences.returned = failure->message;
-    return {};
-  });
-  if (failed && result == trestleSuccess) return sentences.returned.c_str();
-  if (last_constant == nullptr && sentences_gone) return "";
-  return last_constant != nullptr ? last_constant : sentences.last.c_str();
 }
 
 trestleResult_t trestleGetUniqueId(trestleUniqueId* id) {

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "api/calls.h"
+#include "api/cuda.h"
+#include "api/errors.h"
 #include "api/handles.h"
 #include "compress/exchange/exchange.h"
 #include "trestle/compress.h"

@@ -1,8 +1,10 @@
 // Reads the config struct of the C API, as far as the caller's header defines it.
+#include "api/config.h"
+
 #include <cstddef>
 #include <utility>
 
-#include "api/handles.h"
+#include "api/errors.h"
 
 namespace trestle {
 namespace {

@@ -1,11 +1,13 @@
 // The C API: streams and memory of CUDA devices.
-#include "trestle/cuda.h"
+#include "api/cuda.h"
 
 #include <string_view>
 
+#include "api/background.h"
 #include "api/calls.h"
 #include "comm/device/call_place.h"
 #include "comm/device/opened_devices.h"
+#include "trestle/cuda.h"
 
 using namespace trestle;
 

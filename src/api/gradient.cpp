@@ -5,9 +5,12 @@
 #include <cstring>
 #include <exception>
 
-#include "api/calls.h"
+#include "api/collectives.h"
+#include "api/config.h"
+#include "api/cuda.h"
+#include "api/errors.h"
 #include "api/gradient_links.h"
-#include "api/handles.h"
+#include "api/user_code.h"
 #include "gradient/executor/scheduler.h"
 #include "trestle/gradient.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "api/handles.h"
+#include "api/background.h"
 #include "base/clock.h"
 
 namespace trestle {

@@ -8,15 +8,12 @@
 
 #include <atomic>
 #include <memory>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "api/user_code.h"
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "comm/communicator/communicator.h"
-#include "comm/communicator/group.h"
 #include "comm/setup/background.h"
 #include "trestle/trestle.h"
 
@@ -169,77 +166,6 @@ bool end_handle(H* handle) {
   return handle->state.exchange(kDead, std::memory_order_acq_rel) != kDead;
 }
 
-// ---- errors at the boundary
-
-// Both store a message for GetLastError of this thread.
-trestleResult_t report(Error error) noexcept;
-trestleResult_t report_constant(Code code, const char* sentence) noexcept;
-
-// The only place that catches exceptions. Used directly for queries that are allowed inside a user function, too.
-// without_memory: called where std::bad_alloc has left the body. A call that other ranks take part in fails its
-// communicator then: they may know of it.
-template <class F, class W>
-trestleResult_t caught(F&& body, W&& without_memory) noexcept {
-  try {
-    Status status = body();
-    if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // not an error
-    return status.ok() ? trestleSuccess : report(std::move(status).error());
-  } catch (const std::bad_alloc&) {
-    without_memory();
-    return report_constant(Code::kSystemError, "out of memory");
-  } catch (const std::system_error&) {
-    return report_constant(Code::kSystemError, "a system call of the standard library failed");
-  } catch (...) {
-    return report_constant(Code::kInternalError, "unexpected exception");
-  }
-}
-
-template <class F>
-trestleResult_t caught(F&& body) noexcept {
-  return caught(std::forward<F>(body), [] {});
-}
-
-template <class F, class W>
-trestleResult_t guarded(F&& body, W&& without_memory) noexcept {
-  return called_from_user_code() ? refuse_in_user_code()
-                                 : caught(std::forward<F>(body), std::forward<W>(without_memory));
-}
-template <class F>
-trestleResult_t guarded(F&& body) noexcept {
-  return guarded(std::forward<F>(body), [] {});
-}
-
-inline void fail_without_memory(trestleComm_t comm) {
-  Use use(comm);
-  if (use.alive()) use.object()->engine().fail_without_memory();
-}
-
-// The same for calls that an open group collects: after an error the group's end refuses the whole group.
-template <class F, class W>
-trestleResult_t guarded_in_group(F&& body, W&& without_memory) noexcept {
-  if (called_from_user_code()) return refuse_in_user_code();  // the group does not belong to the user function
-  const trestleResult_t result = caught(
-      [&]() -> Status {
-        Status status = body();
-        if (!status.ok() && status.error().code != Code::kInProgress) Group::of_this_thread().remember(status.error());
-        return status;
-      },
-      without_memory);
-  if (result != trestleSuccess && result != trestleInProgress) Group::of_this_thread().spoil(static_cast<Code>(result));
-  return result;
-}
-template <class F>
-trestleResult_t guarded_in_group(F&& body) noexcept {
-  return guarded_in_group(std::forward<F>(body), [] {});
-}
-
-inline Error invalid_argument(std::string sentence) {
-  return {Code::kInvalidArgument, std::move(sentence)};
-}
-inline Error invalid_usage(std::string sentence) {
-  return {Code::kInvalidUsage, std::move(sentence)};
-}
-
 // Why a handle that is not alive takes no call: it was `ended` ("destroyed"), or belongs to the process that forked
 // this one.
 Error dead_handle(bool inherited, const char* function, const char* what, const char* ended);
@@ -248,60 +174,9 @@ Error dead_handle(const Use<H>& use, const char* function, const char* what, con
   return dead_handle(use.inherited(), function, what, ended);
 }
 
-// Reads the caller's config struct.
-Result<SettingsOverride> read_config(const trestleConfig_t* config);
-// Applies the calling thread's trestleCallConfigPush scopes to the call.
-void apply_call_config(Call& call);
-// Checks that the communicator takes calls: not destroyed, not in progress, and its creation did not fail.
-Status check_ready(const Use<trestleComm>& use, const char* function);
-// Calls body(Communicator&) with a communicator that takes calls, or has failed.
-template <class F>
-trestleResult_t with_comm(trestleComm_t comm, const char* function, F&& body) {
-  return guarded([&]() -> Status {
-    if (comm == nullptr) return invalid_argument(std::string(function) + ": comm is NULL");
-    Use use(comm);
-    TRY(check_ready(use, function));
-    return body(*use.object());
-  });
+inline void fail_without_memory(trestleComm_t comm) {
+  Use use(comm);
+  if (use.alive()) use.object()->engine().fail_without_memory();
 }
-
-// ---- functions that return trestleInProgress (background.cpp)
-
-using Creation = std::function<Result<std::shared_ptr<Communicator>>(std::atomic<bool>& stop)>;
-// Creates a communicator for *comm: now, at the group's end, or (not `blocking`) on another thread: kInProgress.
-// `take_number`, if given, is called when nothing can refuse the creation any more, before it begins. In a group the
-// caller must arrange for that.
-Status create_for(trestleComm_t* comm, Creation create, bool blocking, const std::function<void()>& take_number = {});
-// A split that gives this rank no communicator, on another thread: kInProgress. The caller holds a Use of `parent`.
-Status split_for_others(trestleComm_t parent, Creation split, const std::function<void()>& take_number);
-// Finalizes on another thread: kInProgress. kSuccess: the handle no longer holds that communicator, so the caller must
-// wait for it itself.
-Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator>& communicator);
-// kSuccess, kInProgress, or why the creation or finalization failed. A failure of a split without a handle is reported
-// once.
-Status background_status(const Use<trestleComm>& use);
-// Why its creation or finalization failed, if it did.
-std::optional<Error> background_failure(trestleComm_t comm);
-// end_backgrounds() makes what is under way for the handle end soon, and waits. forget_backgrounds() then drops it.
-void end_backgrounds(trestleComm_t comm);
-void forget_backgrounds(trestleComm_t comm);
-
-// For waits: kInvalidUsage if the awaited object has `calls` in an open group of this thread, which have not begun.
-Status check_begun(const char* function, const char* what, size_t calls);
-
-// The stream of a call: the handle's, or the communicator's own.
-Result<std::shared_ptr<Stream>> stream_of(const char* function, trestleStream_t stream,
-                                          const std::shared_ptr<Communicator>& communicator);
-// Refuses a stream of another device than the communicator's. A communicator without a device takes any.
-Status check_device(const char* function, const Stream& stream, const Communicator& communicator);
-// A round of progress for a thread that has asked whether the recording is complete.
-void test(const Recording& recording);
-Status drive_until(const std::function<bool()>& done, const std::shared_ptr<Stream>& stream);
-// Enum values as the caller passed them.
-Result<DataType> checked_type(const char* function, int type);
-// Sets the operator of a request whose type is set: a built-in or a user-defined one of the communicator.
-Status set_op(const Communicator& communicator, const char* function, int op, PrepareRequest& request);
-// Checks the arguments of a collective; the error describes the first mistake.
-Status check_call(const Communicator& communicator, const char* function, const Call& call);
 
 }  // namespace trestle

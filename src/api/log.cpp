@@ -1,7 +1,7 @@
 // The C API: lines of others in the log.
 #include "trestle/log.h"
 
-#include "api/handles.h"
+#include "api/errors.h"
 #include "base/config/config.h"
 #include "base/log.h"
 

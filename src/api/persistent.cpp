@@ -1,5 +1,6 @@
 // The C API: persistent requests of whole collectives. requests.cpp starts, tests and frees them.
-#include "api/calls.h"
+#include "api/background.h"
+#include "api/collectives.h"
 
 using namespace trestle;
 

@@ -1,11 +1,16 @@
 // The C API: user-defined reduction operators, and how an operator's number leads to its function.
+#include "api/redops.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
 
-#include "api/calls.h"
+#include "api/background.h"
+#include "api/collectives.h"
+#include "api/cuda.h"
+#include "api/user_code.h"
 
 using namespace trestle;
 

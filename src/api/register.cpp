@@ -1,5 +1,5 @@
 // The C API: user memory that peers may map.
-#include "api/handles.h"
+#include "api/background.h"
 
 using namespace trestle;
 

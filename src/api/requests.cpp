@@ -1,5 +1,12 @@
 // The C API: the separated all-reduce and its requests.
+#include "api/background.h"
+#include "api/blocks.h"
+#include "api/call_config.h"
 #include "api/calls.h"
+#include "api/collectives.h"
+#include "api/cuda.h"
+#include "api/redops.h"
+#include "api/streams.h"
 
 using namespace trestle;
 

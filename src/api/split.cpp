@@ -1,5 +1,6 @@
 // The C API: communicators made of some ranks of others.
-#include "api/handles.h"
+#include "api/background.h"
+#include "api/config.h"
 
 using namespace trestle;
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "api/handles.h"
+#include "api/background.h"
 #include "memory/mem_alloc.h"
 
 using namespace trestle;

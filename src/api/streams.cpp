@@ -1,7 +1,11 @@
 // The C API: streams and events on the host.
+#include "api/streams.h"
+
 #include <exception>
 
+#include "api/errors.h"
 #include "api/handles.h"
+#include "api/user_code.h"
 #include "base/log.h"
 
 using namespace trestle;

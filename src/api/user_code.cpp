@@ -1,6 +1,6 @@
 #include "api/user_code.h"
 
-#include "api/handles.h"
+#include "api/errors.h"
 
 namespace trestle {
 

@@ -1,5 +1,5 @@
 // The C API: gather, scatter and the v-variants.
-#include "api/calls.h"
+#include "api/collectives.h"
 
 using namespace trestle;
 

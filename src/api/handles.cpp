@@ -1,5 +1,7 @@
-// The C API in processes that fork: a child starts as a new program does, and every call refuses inherited handles.
+// Handles in processes that fork: a child starts as a new program does, and every call refuses inherited handles.
 #include "api/handles.h"
+
+#include "api/errors.h"
 #include "base/check.h"
 
 namespace trestle {
