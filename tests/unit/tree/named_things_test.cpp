@@ -11,13 +11,7 @@
 namespace trestle {
 namespace {
 
-namespace fs = std::filesystem;
 using Words = std::set<std::string>;
-
-const fs::path& root() {
-  static const fs::path path = TRESTLE_SOURCE_DIR;
-  return path;
-}
 
 std::string text_of(const SourceFile& file) {
   std::string text;

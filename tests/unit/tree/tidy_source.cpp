@@ -179,4 +179,13 @@ std::vector<SourceFile> read_sources(const std::filesystem::path& root, const st
   return files;
 }
 
+const std::filesystem::path& root() {
+  static const std::filesystem::path path = TRESTLE_SOURCE_DIR;
+  return path;
+}
+
+std::vector<SourceFile> code_of(const std::vector<std::string>& places) {
+  return read_sources(root(), places, {".h", ".cpp", ".cu", ".cuh"});
+}
+
 }  // namespace trestle

@@ -28,6 +28,11 @@ SourceFile source_from_text(std::string path, const std::string& text);
 // namespace, a type, a table (with '=' outside parentheses) or, with parentheses, a function.
 std::vector<FunctionSpan> functions_of(const SourceFile& file);
 
+// Of the repository.
+const std::filesystem::path& root();
+// All sources in C and C++ below these folders of the repository.
+std::vector<SourceFile> code_of(const std::vector<std::string>& places);
+
 // All files below the folders (or the files themselves) with one of these extensions ("": any), sorted by path. Leaves
 // out build folders and hidden files.
 std::vector<SourceFile> read_sources(const std::filesystem::path& root, const std::vector<std::string>& places,

@@ -20,15 +20,6 @@ constexpr size_t kMostLinesPerFile = 500;
 constexpr size_t kMostLinesPerFunction = 70;
 constexpr size_t kMostFilesPerFolder = 40;
 
-const fs::path& root() {
-  static const fs::path path = TRESTLE_SOURCE_DIR;
-  return path;
-}
-
-std::vector<SourceFile> code_of(const std::vector<std::string>& places) {
-  return read_sources(root(), places, {".h", ".cpp", ".cu", ".cuh"});
-}
-
 bool starts_with(const std::string& text, const std::string& start) {
   return text.compare(0, start.size(), start) == 0;
 }
