@@ -77,7 +77,7 @@ std::string liberties(Arguments& arguments, const std::string& text) {
   if (names.empty()) return "names no liberty; there are stale and compression";
   for (const std::string& name : names) {
     if (name != "stale" && name != "compression")
-      return "takes stale and compression, and \"" + name + "\" is no liberty";
+      return unknown_name(name, "a liberty", {"stale", "compression"}).message;
     arguments.allow |= name == "stale" ? kLibertyStale : kLibertyCompress;
   }
   return "";

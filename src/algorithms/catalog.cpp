@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "algorithms/rows.h"
+#include "base/config/value_text.h"
 #include "base/fork.h"
 #include "plan/checker.h"
 
@@ -63,11 +64,7 @@ std::vector<Plan> build_group(const Algorithm& algorithm, PlanRequest request) {
 }  // namespace
 
 Result<const Algorithm*> find_algorithm(std::string_view name) {
-  for (const Algorithm& row : algorithms()) {
-    if (row.name == name) return &row;
-  }
-  return bad_request("there is no algorithm '" + std::string(name) + "'; there are " +
-                     names_where([](const Algorithm&) { return true; }));
+  return row_named(algorithms(), name, "an algorithm");
 }
 
 Result<Plan> build_plan(const Algorithm& algorithm, const PlanRequest& request, bool check) {

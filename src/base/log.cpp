@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/config/value_text.h"
 #include "base/fork.h"
 #include "base/host.h"
 
@@ -53,14 +54,7 @@ Result<uint32_t> value_of(const std::array<Name, kCount>& names, std::string_vie
   std::string upper(text);
   std::transform(upper.begin(), upper.end(), upper.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  std::string allowed;
-  for (const Name& name : names) {
-    if (upper == name.name) return name.value;
-    allowed.append(allowed.empty() ? "" : ", ").append(name.name);
-  }
-  std::string message("'");
-  message.append(text).append("' is not ").append(what).append(" (").append(allowed).append(")");
-  return Error{Code::kInvalidArgument, std::move(message)};
+  return TRY(row_named(names, upper, what))->value;
 }
 
 std::string expand_file_name(const std::string& pattern) {

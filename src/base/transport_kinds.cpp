@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "base/config/value_text.h"
+
 namespace trestle {
 namespace {
 
@@ -107,7 +109,9 @@ Result<TransportKind> parse_transport(const std::string& text) {
   for (size_t kind = 0; kind <= std::size(kRows); ++kind) {
     if (text == to_string(static_cast<TransportKind>(kind))) return static_cast<TransportKind>(kind);
   }
-  return Error{Code::kInvalidArgument, "'" + text + "' is not a transport; it must be one of " + transport_names(" ")};
+  std::vector<std::string_view> known = names_of(kRows);
+  known.insert(known.begin(), to_string(TransportKind::kAuto));
+  return unknown_name(text, "a transport", known);
 }
 
 std::string transport_names(const char* separator) {

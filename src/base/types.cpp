@@ -1,7 +1,10 @@
 #include "base/types.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
+
+#include "base/config/value_text.h"
 
 namespace trestle {
 namespace {
@@ -25,13 +28,9 @@ const char* name_of(const std::array<const char*, kCount>& names, Enum value) {
 
 template <class Enum, size_t kCount>
 Result<Enum> parse_name(const std::array<const char*, kCount>& names, std::string_view name, const char* what) {
-  for (size_t i = 0; i < kCount; ++i) {
-    if (name == names[i]) return static_cast<Enum>(i);
-  }
-  std::string message("'");
-  message.append(name).append("' is not ").append(what).append("; it must be one of");
-  for (const char* candidate : names) message.append(" ").append(candidate);
-  return Error{Code::kInvalidArgument, std::move(message)};
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return unknown_name(name, what, {names.begin(), names.end()});
+  return static_cast<Enum>(found - names.begin());
 }
 
 }  // namespace
@@ -54,7 +53,10 @@ Result<ReduceOp> parse_reduce_op(std::string_view name) {
   return parse_name<ReduceOp>(kReduceOpNames, name, "a reduction operator");
 }
 Result<Collective> parse_collective(std::string_view name) {
-  return parse_name<Collective>(kCollectiveNames, name, "a collective");
+  std::string joined(name);
+  std::erase(joined, '_');
+  const auto found = std::ranges::find(kCollectiveNames, std::string_view(joined));
+  return parse_name<Collective>(kCollectiveNames, found == kCollectiveNames.end() ? name : *found, "a collective");
 }
 
 }  // namespace trestle

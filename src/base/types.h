@@ -84,7 +84,8 @@ const char* to_string(DataType type);
 const char* to_string(ReduceOp op);
 const char* to_string(Collective collective);
 
-// Exact names as printed by to_string; otherwise kInvalidArgument with a sentence that lists the names.
+// Names as printed by to_string; of collectives also with underscores, as the perf binaries have them (all_reduce).
+// Otherwise kInvalidArgument with a sentence that lists the names.
 Result<DataType> parse_data_type(std::string_view name);
 Result<ReduceOp> parse_reduce_op(std::string_view name);
 Result<Collective> parse_collective(std::string_view name);

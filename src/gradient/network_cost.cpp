@@ -3,6 +3,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/config/value_text.h"
+
 namespace trestle {
 namespace {
 
@@ -29,12 +31,7 @@ const char* to_string(AllReduceAlgorithm algorithm) {
 }
 
 Result<AllReduceAlgorithm> parse_all_reduce_algorithm(std::string_view name) {
-  std::string known;
-  for (const NamedAlgorithm& each : kNames) {
-    if (name == each.name) return each.algorithm;
-    known.append(known.empty() ? "" : ", ").append(each.name);
-  }
-  return Error{Code::kInvalidArgument, "\"" + std::string(name) + "\" is no all-reduce algorithm; there are " + known};
+  return TRY(row_named(kNames, name, "an all-reduce algorithm"))->algorithm;
 }
 
 MessageCost all_reduce_cost(const NetworkModel& network, AllReduceAlgorithm algorithm) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "base/config/value_text.h"
 #include "gradient/network_texts.h"
 
 namespace trestle {
@@ -69,12 +70,7 @@ std::vector<std::string_view> network_names() {
 }
 
 Result<Network> find_network(std::string_view name) {
-  std::string known;
-  for (const NetworkText& text : network_texts()) {
-    if (text.name == name) return network_from(text);
-    known.append(known.empty() ? "" : ", ").append(text.name);
-  }
-  return Error{Code::kInvalidArgument, "\"" + std::string(name) + "\" is no built-in network; there are " + known};
+  return network_from(*TRY(row_named(network_texts(), name, "a built-in network")));
 }
 
 std::span<const NamedComputeTime> compute_times() {
@@ -97,12 +93,10 @@ Result<GradientWorkload> built_in_workload(std::string_view name) {
   for (const NamedComputeTime& each : kComputeTimes) {
     if (each.name == name || each.network == name) return workload_of(TRY(find_network(each.network)), each.time);
   }
-  std::string known;
-  for (const NamedComputeTime& each : kComputeTimes) known.append(known.empty() ? "" : ", ").append(each.name);
   if (find_network(name).ok()) {
     return Error{Code::kInvalidArgument, std::string(name) + " has no compute time; say forward and backward seconds"};
   }
-  return Error{Code::kInvalidArgument, "\"" + std::string(name) + "\" is no built-in workload; there are " + known};
+  return unknown_name(name, "a built-in workload", names_of(kComputeTimes));
 }
 
 GradientWorkload compact(const GradientWorkload& workload) {

@@ -105,16 +105,14 @@ Status read_item(std::string_view item, SimRailRequest& request) {
 }
 
 Error no_such_rail(const std::string& name, const std::vector<SimLink>& links) {
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const SimLink& link : links) {
     for (const SimRail& rail : link.rails) {
       if (std::ranges::find(names, rail.name) == names.end()) names.push_back(rail.name);
     }
   }
   if (names.empty()) return bad(quoted(name) + " is no rail of this topology: its dimensions name no rails");
-  std::string list;
-  for (const std::string& each : names) list += (list.empty() ? "" : ", ") + each;
-  return bad(quoted(name) + " is no rail of this topology; there are " + list);
+  return unknown_name(name, "a rail of this topology", names);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/config/value_text.h"
 #include "sched/model/simulate.h"
 #include "sim/cluster.h"
 
@@ -184,12 +185,7 @@ Result<SimReport> run_engine(const Schedule& schedule, const Topology& topology,
 }  // namespace
 
 Result<SimModel> parse_sim_model(const std::string& name) {
-  std::string known;
-  for (const ModelName& row : kNames) {
-    if (name == row.name) return row.model;
-    known.append(known.empty() ? "" : ", ").append(row.name);
-  }
-  return Error{Code::kInvalidArgument, "'" + name + "' is not a model; there are " + known};
+  return TRY(row_named(kNames, name, "a model"))->model;
 }
 
 const char* to_string(SimModel model) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/config/value_text.h"
 #include "sched/policy/policies.h"
 #include "study/model_split.h"
 #include "study/paper.h"
@@ -169,14 +170,10 @@ Status check(const TrainingRequest& request) {
 }
 
 Result<std::vector<const Workload*>> chosen(const std::string& name) {
-  std::vector<const Workload*> found;
-  std::string names;
-  for (const Workload& workload : workloads()) {
-    if (name.empty() || name == workload.name) found.push_back(&workload);
-    names.append(names.empty() ? "" : ", ").append(workload.name);
-  }
-  if (found.empty()) return no_training("no workload \"" + name + "\"; there are " + names);
-  return found;
+  if (!name.empty()) return std::vector<const Workload*>{TRY(row_named(workloads(), name, "a workload"))};
+  std::vector<const Workload*> all;
+  for (const Workload& workload : workloads()) all.push_back(&workload);
+  return all;
 }
 
 std::vector<NamedTopology> all_paper_systems() {

@@ -31,13 +31,7 @@ struct Place {
 
 Error unknown_key(const Place& place, const JsonValue& value, const std::string& key,
                   std::span<const char* const> known) {
-  const char* nearest = known[0];
-  std::string all;
-  for (const char* name : known) {
-    if (edit_distance(key, name) < edit_distance(key, nearest)) nearest = name;
-    all += std::string(" ") + name;
-  }
-  return place.error(value, key, std::string("unknown field; did you mean ") + nearest + "? Known are" + all);
+  return place.error(value, "", unknown_name(key, "a field", {known.begin(), known.end()}).message);
 }
 
 // Accepts 700.0 as a whole number, because some JSON writers have only one kind of number.
@@ -79,16 +73,20 @@ Result<uint64_t> bandwidth_mbps(const Place& place, const JsonValue& value, cons
 
 Result<DimensionKind> kind(const Place& place, const JsonValue& value, const std::string& field) {
   if (value.kind != Kind::kString) return place.wrong_type(value, field, "a string");
-  for (const DimensionKind known : {DimensionKind::kRing, DimensionKind::kFullyConnected, DimensionKind::kSwitch}) {
-    if (value.text == to_string(known)) return known;
+  static constexpr DimensionKind kKinds[] = {DimensionKind::kRing, DimensionKind::kFullyConnected,
+                                             DimensionKind::kSwitch};
+  std::vector<std::string_view> names;
+  for (const DimensionKind known : kKinds) {
+    names.emplace_back(to_string(known));
+    if (value.text == names.back()) return known;
   }
-  return place.error(value, field, "must be one of ring, fully_connected, switch");
+  return place.error(value, field, unknown_name(value.text, "a kind", names).message);
 }
 
 Result<TransportKind> transport(const Place& place, const JsonValue& value, const std::string& field) {
   if (value.kind != Kind::kString) return place.wrong_type(value, field, "a string");
   auto parsed = parse_transport(value.text);
-  if (!parsed) return place.error(value, field, "must be one of " + transport_names(", "));
+  if (!parsed) return place.error(value, field, parsed.error().message);
   return parsed;
 }
 

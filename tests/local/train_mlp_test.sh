@@ -55,7 +55,7 @@ refused() {
   if "$trestle" run -n 2 -- "$program" "$@" >"$folder/out" 2>&1; then fail "'$*' was not refused"; fi
   grep -qF -- "$sentence" "$folder/out" || fail "'$*' has no sentence '$sentence'"
 }
-refused '"fastest" is no policy; there are naive' --policy fastest
+refused "'fastest' is not a policy; there are naive" --policy fastest
 refused 'is neither hidden nor a ratio above 0 and at most 1' --policy topk:2
 refused 'train_mlp: --rate: is no option; there are --csv, --svg and --policy' --rate 1
 refused 'train_mlp: --csv: needs a value' --csv

@@ -46,7 +46,7 @@ done
 expect 0 '^  topk:0.1 +not carried out: GradPlan: .*allow' "$perf/train_step_perf" -t 2 "${given[@]}" --allow stale \
   --policy topk:0.1,wfbp "${small[@]}"
 expect 255 'topk:2' "$perf/train_step_perf" --policy topk:2
-expect 255 '"all" is no liberty' "$perf/train_step_perf" --allow all
+expect 255 "'all' is not a liberty" "$perf/train_step_perf" --allow all
 
 # Links are communicators of their own. A policy that delays uses all of them.
 expect 0 '^# Links: a communicator over lo, over lo$' env TRESTLE_TRANSPORT=tcp "$perf/train_step_perf" -P 2 --check 1 --link lo --link lo \
@@ -88,9 +88,9 @@ JSON
 expect 0 "$right" "$perf/train_step_perf" -t 2 --check 1 --workload "$folder/own.json" --policy wfbp,sync,split_optimal --rounds 1
 runs wfbp,sync,split_optimal
 
-expect 255 '"own.json" is no built-in|own.json.*cannot be opened' "$perf/train_step_perf" --workload own.json
+expect 255 "'own.json' is not a built-in|own.json.*cannot be opened" "$perf/train_step_perf" --workload own.json
 expect 255 'alexnet has no compute time' "$perf/train_step_perf" --workload alexnet
-expect 255 '"fastest" is no policy; there are naive' "$perf/train_step_perf" --policy fastest
+expect 255 "'fastest' is not a policy; there are naive" "$perf/train_step_perf" --policy fastest
 expect 255 'takes a whole number from 1 up' "$perf/train_step_perf" --rounds 0
 expect 255 'are free: give a smaller --scale-bytes' "$perf/train_step_perf" -P 2 --scale-bytes 5000
 expect 255 'has started 2' env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$perf/train_step_perf" -P 2

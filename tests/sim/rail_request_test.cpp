@@ -80,7 +80,7 @@ TEST(RailRequest, OfAnUnknownRailNamesThoseThatExist) {
   SimFaults faults;
   const Status unknown = use_sim_rails({request}, links, faults);
   ASSERT_FALSE(unknown.ok());
-  EXPECT_EQ(unknown.error().message, "'eth9' is no rail of this topology; there are eth1, eth2");
+  EXPECT_EQ(unknown.error().message, "'eth9' is not a rail of this topology; did you mean eth1? There are eth1, eth2");
   std::vector<SimLink> none(2);
   const Status without = use_sim_rails({request}, none, faults);
   ASSERT_FALSE(without.ok());

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <memory>
 
 #include "base/config/config_table.h"
@@ -72,16 +71,7 @@ std::string value_of(const Environment& environment, const char* name) {
 }  // namespace
 
 std::string nearest_variable(std::string_view name) {
-  constexpr size_t kMostSlips = 4;
-  const char* nearest = "";
-  size_t least = std::numeric_limits<size_t>::max();
-  for (const Variable& row : kVariables) {
-    const size_t distance = edit_distance(name, row.name);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = row.name;
-  }
-  return least <= kMostSlips ? std::string("; did you mean ") + nearest + "?" : "";
+  return nearest_name(name, names_of(kVariables));
 }
 
 Result<FileValues> parse_config_file(std::string_view text, const std::string& path) {

@@ -31,7 +31,9 @@ Result<std::vector<std::string>> choices(const Variable& row, const std::string&
   const std::vector<std::string> known = split(choices_of(row), ',');
   std::vector<std::string> chosen = split(text, ',');
   for (const std::string& item : chosen) {
-    if (std::find(known.begin(), known.end(), item) == known.end()) return not_allowed();
+    if (std::find(known.begin(), known.end(), item) != known.end()) continue;
+    const std::string nearest = nearest_name(item, {known.begin(), known.end()});
+    return Error{Code::kInvalidArgument, nearest.substr(std::min<size_t>(2, nearest.size()))};
   }
   return chosen;
 }

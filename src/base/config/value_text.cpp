@@ -51,20 +51,24 @@ Result<int64_t> parse_integer(std::string_view text) {
 }
 
 Result<int64_t> parse_bytes(std::string_view text) {
-  static constexpr const char* kExpected = "a number of bytes such as 4096, 64K, 2M or 1G";
-  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  int64_t value = 0;
-  if (!parse_whole(text.substr(0, digits), value)) return invalid(text, kExpected);
+  static constexpr const char* kExpected = "a number of bytes such as 4096, 64K, 1.5M or 1G";
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string_view number = text.substr(0, digits);
   std::string unit = upper(text.substr(digits));
   if (unit.ends_with("IB") && unit.size() == 3) unit.resize(1);
   if (unit.ends_with('B')) unit.pop_back();
-  if (unit.empty()) return value;
-  for (const Unit& known : kByteUnits) {
-    if (unit != known.name) continue;
-    if (value > std::numeric_limits<int64_t>::max() / known.factor) return invalid(text, kExpected);
-    return value * known.factor;
+  const auto* known = std::ranges::find(kByteUnits, unit, &Unit::name);
+  if (!unit.empty() && known == kByteUnits.end()) return invalid(text, kExpected);
+  const int64_t factor = unit.empty() ? 1 : known->factor;
+  if (int64_t whole = 0; parse_whole(number, whole)) {
+    if (whole > std::numeric_limits<int64_t>::max() / factor) return invalid(text, kExpected);
+    return whole * factor;
   }
-  return invalid(text, kExpected);
+  double value = 0;
+  if (number.find('.') == std::string_view::npos || !parse_whole(number, value)) return invalid(text, kExpected);
+  const double bytes = std::floor(value * static_cast<double>(factor));
+  if (!(bytes < 9.2e18)) return invalid(text, kExpected);
+  return static_cast<int64_t>(bytes);
 }
 
 Result<int64_t> parse_duration_ns(std::string_view text) {
@@ -155,6 +159,24 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+std::string nearest_name(std::string_view name, const std::vector<std::string_view>& known) {
+  constexpr size_t kMostSlips = 4;
+  const auto distance = [name](std::string_view each) { return edit_distance(upper(name), upper(each)); };
+  const auto nearest = std::ranges::min_element(known, {}, distance);
+  const size_t most = std::min(kMostSlips, (name.size() + 1) / 2);
+  if (nearest == known.end() || distance(*nearest) > most) return "";
+  return "; did you mean " + std::string(*nearest) + "?";
+}
+
+Error unknown_name(std::string_view name, const char* what, const std::vector<std::string_view>& known) {
+  std::string all;
+  for (const std::string_view each : known) all.append(all.empty() ? "" : ", ").append(each);
+  const std::string nearest = nearest_name(name, known);
+  std::string message("'");
+  message.append(name).append("' is not ").append(what).append(nearest);
+  return Error{Code::kInvalidArgument, message + (nearest.empty() ? "; there are " : " There are ") + all};
 }
 
 }  // namespace trestle

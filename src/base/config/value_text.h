@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,8 @@ struct PortRange {
   bool operator==(const PortRange&) const = default;
 };
 
-Result<int64_t> parse_integer(std::string_view text);      // decimal, optional minus
-Result<int64_t> parse_bytes(std::string_view text);        // 4096, 64K, 64KB, 64KiB, 2M, 1G; K is 1024
+Result<int64_t> parse_integer(std::string_view text);  // decimal, optional minus
+Result<int64_t> parse_bytes(std::string_view text);  // 4096, 64K, 64KB, 64KiB, 1.5M, 1G; K is 1024, parts of a byte go
 Result<int64_t> parse_duration_ns(std::string_view text);  // 1.5s, 200ms, 50us, 10m, 2h; a plain number is seconds
 Result<bool> parse_boolean(std::string_view text);         // 1 0 true false yes no on off
 Result<std::vector<uint32_t>> parse_dimensions(std::string_view text);  // 4x2, innermost first; empty: none given
@@ -32,5 +33,25 @@ std::string duration_text(int64_t time_ns);  // the same for parse_duration_ns: 
 
 // Smallest number of insertions, deletions and replacements that turn one text into the other (Levenshtein).
 size_t edit_distance(std::string_view a, std::string_view b);
+// "; did you mean NAME?" with the known name that takes the fewest of them, or "" where none is near.
+std::string nearest_name(std::string_view name, const std::vector<std::string_view>& known);
+// kInvalidArgument: "'rign' is not an algorithm; did you mean ring? There are ring, tree".
+Error unknown_name(std::string_view name, const char* what, const std::vector<std::string_view>& known);
+
+// The names of rows with a member `name`.
+template <class Rows>
+std::vector<std::string_view> names_of(const Rows& rows) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return names;
+}
+// The row of that name, else unknown_name().
+template <class Rows>
+auto row_named(const Rows& rows, std::string_view name, const char* what) -> Result<decltype(&*std::begin(rows))> {
+  for (const auto& row : rows) {
+    if (name == row.name) return &row;
+  }
+  return unknown_name(name, what, names_of(rows));
+}
 
 }  // namespace trestle

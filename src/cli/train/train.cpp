@@ -52,7 +52,7 @@ Result<uint32_t> liberties_of(const std::string& text) {
   uint32_t liberties = kLibertyNone;
   for (const std::string& name : split(text, ',')) {
     if (name != "stale" && name != "compression")
-      return bad_option("--allow: \"" + name + "\" is no liberty; there are stale and compression");
+      return bad_option("--allow: " + unknown_name(name, "a liberty", {"stale", "compression"}).message);
     liberties |= name == "stale" ? kLibertyStale : kLibertyCompress;
   }
   return liberties;

@@ -29,16 +29,6 @@ struct Place {
   }
 };
 
-Error unknown_key(const Place& place, const JsonValue& value, const std::string& key) {
-  std::string nearest = kKeys[0];
-  std::string all;
-  for (const char* name : kKeys) {
-    if (edit_distance(key, name) < edit_distance(key, nearest)) nearest = name;
-    all.append(" ").append(name);
-  }
-  return place.error(value, key, "unknown field; did you mean " + nearest + "? Known are" + all);
-}
-
 // A number from 0 to `most`.
 Result<double> amount(const Place& place, const JsonValue& value, const std::string& field, double most) {
   if (value.kind != Kind::kWhole && value.kind != Kind::kReal) return place.wrong_type(value, field, "a number");
@@ -60,7 +50,7 @@ Status set_field(const Place& place, const std::string& key, const JsonValue& va
   } else if (key == "backward_s") {
     tensor.backward_s = TRY(amount(place, value, key, kMostSeconds));
   } else {
-    return unknown_key(place, value, key);
+    return place.error(value, "", unknown_name(key, "a field", {std::begin(kKeys), std::end(kKeys)}).message);
   }
   return {};
 }

@@ -118,13 +118,8 @@ std::span<const GradientPolicy> gradient_policies() {
 
 Result<ChosenPolicy> parse_gradient_policy(std::string_view text) {
   const size_t colon = std::min(text.find(':'), text.size());
-  const std::string_view name = text.substr(0, colon);
-  std::string known;
-  for (const GradientPolicy& policy : kPolicies) {
-    if (policy.name == name) return with_words(policy, text.substr(std::min(colon + 1, text.size())));
-    known.append(known.empty() ? "" : ", ").append(policy.name);
-  }
-  return Error{Code::kInvalidArgument, "\"" + std::string(text) + "\" is no policy; there are " + known};
+  const GradientPolicy* policy = TRY(row_named(kPolicies, text.substr(0, colon), "a policy"));
+  return with_words(*policy, text.substr(std::min(colon + 1, text.size())));
 }
 
 bool reads_times(const ChosenPolicy& chosen) {

@@ -14,15 +14,9 @@ Error wrong(std::string_view part, const std::string& why) {
 
 Result<uint16_t> parse_name(std::string_view name) {
   const auto rows = algorithms();
-  std::string known;
-  std::string_view nearest;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].name == name) return static_cast<uint16_t>(i);
-    known.append(" ").append(rows[i].name);
-    if (nearest.empty() || edit_distance(name, rows[i].name) < edit_distance(name, nearest)) nearest = rows[i].name;
-  }
-  if (name.empty()) return wrong(name, "the name of an algorithm is missing; there are" + known);
-  return wrong(name, "no such algorithm, did you mean " + std::string(nearest) + "? There are" + known);
+  const auto found = row_named(rows, name, "an algorithm");
+  if (!found.ok()) return Error{Code::kInvalidArgument, "TRESTLE_ALGO: " + found.error().message};
+  return static_cast<uint16_t>(found.value() - rows.data());
 }
 
 Result<AlgorithmRule> parse_names(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/config/value_text.h"
 #include "sched/policy/portfolio.h"
 
 namespace trestle {
@@ -47,16 +48,12 @@ std::span<const Policy> portfolio_members() {
 }
 
 Result<const Policy*> find_policy(std::string_view name) {
-  std::string known;
-  for (const Policy& policy : kPolicies) {
-    if (policy.name == name) return &policy;
-    known.append(" ").append(policy.name);
-  }
   for (const Policy& member : kMembers) {
     if (member.name == name) return &member;
   }
-  return Error{Code::kInvalidArgument,
-               "TRESTLE_SCHED: '" + std::string(name) + "' is not a schedule policy; it must be one of" + known};
+  const Result<const Policy*> found = row_named(kPolicies, name, "a schedule policy");
+  if (!found.ok()) return Error{Code::kInvalidArgument, "TRESTLE_SCHED: " + found.error().message};
+  return found;
 }
 
 PlannedSchedule order_phases(uint64_t bytes, std::vector<ChunkSchedule> chunks, CostModel& model, PriorityRule rule,

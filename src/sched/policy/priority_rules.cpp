@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/config/value_text.h"
+
 namespace trestle {
 namespace {
 
@@ -17,13 +19,9 @@ std::span<const NamedRule> priority_rules() {
 }
 
 Result<PriorityRule> find_priority_rule(std::string_view name) {
-  std::string known;
-  for (const NamedRule& row : kPriorityRules) {
-    if (row.name == name) return row.rule;
-    known.append(" ").append(row.name);
-  }
-  return Error{Code::kInvalidArgument,
-               "TRESTLE_INTRA: '" + std::string(name) + "' is not a rule of priority; it must be one of" + known};
+  const auto found = row_named(kPriorityRules, name, "a rule of priority");
+  if (!found.ok()) return Error{Code::kInvalidArgument, "TRESTLE_INTRA: " + found.error().message};
+  return found.value()->rule;
 }
 
 PriorityKey first_in_first_out(const SimulatedPhase&, const SimulatedPhase*) {

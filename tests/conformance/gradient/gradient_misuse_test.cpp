@@ -119,7 +119,7 @@ TEST(GradientMisuse, WrongArguments) {
     ASSERT_TRUE(succeeded(add("w", 1, trestleFloat32, &tensor)));
     EXPECT_TRUE(refused(trestleGradPlan(grad, nullptr), trestleInvalidArgument, {"policy is NULL"}));
     EXPECT_TRUE(
-        refused(trestleGradPlan(grad, "fastest"), trestleInvalidArgument, {"\"fastest\" is no policy", "wfbp"}));
+        refused(trestleGradPlan(grad, "fastest"), trestleInvalidArgument, {"'fastest' is not a policy", "wfbp"}));
     EXPECT_TRUE(refused(trestleGradPlan(grad, "threshold:much"), trestleInvalidArgument, {"much"}));
     EXPECT_TRUE(refused(trestleGradPlan(grad, "optimal"), trestleInvalidUsage, {"optimal", "GradProfileBegin"}));
     EXPECT_TRUE(refused(trestleGradPlan(grad, "dear:tuned"), trestleInvalidUsage, {"dear:tuned", "GradSetTimes"}));

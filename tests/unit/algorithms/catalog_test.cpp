@@ -24,7 +24,7 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
   EXPECT_EQ(found.error().message,
-            "there is no algorithm 'rign'; there are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
+            "'rign' is not an algorithm; did you mean ring? There are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
             "dissemination, chain, rabenseifner, otree, line, pairwise");
 }
 

@@ -23,7 +23,7 @@ TEST(TransportKinds, HaveNamesThatAreRead) {
   const auto bad = parse_transport("pigeon");
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(bad.error().message, "'pigeon' is not a transport; it must be one of " + names);
+  EXPECT_EQ(bad.error().message, "'pigeon' is not a transport; there are auto, loopback, shm, tcp");
 }
 
 TEST(TransportKinds, HaveDifferentNames) {

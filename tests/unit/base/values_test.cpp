@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "base/clock.h"
@@ -65,6 +66,11 @@ TEST(Types, NamesRoundTrip) {
     names.insert(to_string(collective));
   }
   EXPECT_EQ(names.size(), kDataTypes + kReduceOps + kCollectives);
+  EXPECT_EQ(parse_collective("all_reduce").value(), Collective::kAllReduce);
+  EXPECT_EQ(parse_collective("reduce_scatter").value(), Collective::kReduceScatter);
+  EXPECT_EQ(parse_collective("all_gather_v").value(), Collective::kAllGatherV);
+  EXPECT_EQ(parse_collective("all_redcue").error().message.substr(0, 60),
+            "'all_redcue' is not a collective; did you mean allreduce? Th");
   EXPECT_STREQ(to_string(static_cast<DataType>(12)), "invalid");
   EXPECT_EQ(size_of(static_cast<DataType>(12)), 0u);
   EXPECT_FALSE(is_valid(static_cast<DataType>(255)));
@@ -75,14 +81,14 @@ TEST(Types, NamesRoundTrip) {
 }
 
 TEST(ValueText, Bytes) {
-  EXPECT_EQ(parse_bytes("0").value(), 0);
-  EXPECT_EQ(parse_bytes("4096").value(), 4096);
-  EXPECT_EQ(parse_bytes("64k").value(), 65536);
-  EXPECT_EQ(parse_bytes("64KiB").value(), 65536);
-  EXPECT_EQ(parse_bytes("2MB").value(), 2 << 20);
-  EXPECT_EQ(parse_bytes("3G").value(), 3LL << 30);
-  for (const char* wrong :
-       {"", "K", "-1", "1.5M", "64Q", "64KK", "9999999999999999999", "9999999999999G", " 1", "iB"}) {
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"0", 0},          {"4096", 4096},   {"64k", 65536},
+      {"64KiB", 65536},  {"2MB", 2 << 20}, {"3G", 3LL << 30},
+      {"1.5M", 3 << 19}, {".5K", 512},     {"1.K", 1024},
+      {"2.7", 2},        {"0.1K", 102},    {"9223372036854775807", std::numeric_limits<int64_t>::max()}};
+  for (const auto& [text, bytes] : sizes) EXPECT_EQ(parse_bytes(text).value(), bytes) << text;
+  for (const char* wrong : {"", "K", ".", "-1", "-.5", "1.5.2M", "0x10", "1e3", "inf", "64Q", "64KK", "1.5B5",
+                            "9999999999999999999", "9999999999999G", "9999999.5T", " 1", "iB"}) {
     EXPECT_FALSE(parse_bytes(wrong).ok()) << wrong;
   }
   for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{1} << 16, int64_t{3} << 30}) {
@@ -129,6 +135,18 @@ TEST(ValueText, BooleansSplitDistance) {
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
+}
+
+TEST(ValueText, UnknownNamesGetTheNearest) {
+  const std::vector<std::string_view> known = {"ring", "tree", "double_binary_tree"};
+  EXPECT_EQ(unknown_name("rign", "an algorithm", known).message,
+            "'rign' is not an algorithm; did you mean ring? There are ring, tree, double_binary_tree");
+  EXPECT_EQ(unknown_name("best", "an algorithm", known).message,
+            "'best' is not an algorithm; there are ring, tree, double_binary_tree");
+  EXPECT_EQ(nearest_name("TREE", known), "; did you mean tree?") << "however it is written";
+  EXPECT_EQ(nearest_name("double_tree", known), "") << "too many slips";
+  EXPECT_EQ(nearest_name("", known), "");
+  EXPECT_EQ(nearest_name("ring", {}), "");
 }
 
 // Ranks of different hosts compare these digests, so a change of these values changes the wire format.

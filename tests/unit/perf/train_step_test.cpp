@@ -74,7 +74,7 @@ TEST(TrainStepArguments, AreUnderstood) {
 
 TEST(TrainStepArguments, AreRefusedWithASentence) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
-      {{"--policy", "fastest"}, "--policy \"fastest\" is no policy; there are naive, wfbp"},
+      {{"--policy", "fastest"}, "--policy 'fastest' is not a policy; there are naive, wfbp"},
       {{"--policy", "nearby:0"}, "--policy nearby:0: 0 is not from 1"},
       {{"--policy", ""}, "--policy names no policy"},
       {{"--workload", ""}, "--workload names nothing"},
@@ -94,8 +94,8 @@ TEST(TrainStepArguments, AreRefusedWithASentence) {
       {{"--policy", "topk:2"}, "--policy topk:2: "},
       {{"--policy", "topk:0"}, "--policy topk:0: "},
       {{"--policy", "topk:largest"}, "--policy topk:largest: "},
-      {{"--allow", "all"}, "--allow takes stale and compression, and \"all\" is no liberty"},
-      {{"--allow", "stale,"}, "--allow takes stale and compression, and \"\" is no liberty"},
+      {{"--allow", "all"}, "--allow 'all' is not a liberty; there are stale, compression"},
+      {{"--allow", "stale,"}, "--allow '' is not a liberty; there are stale, compression"},
       {{"--allow", ""}, "--allow names no liberty; there are stale and compression"},
       {{"--balance", "1", "--scale-time", "2"}, "give one of them"},
       {{"--steps"}, "--steps needs a value"},
@@ -135,7 +135,7 @@ TEST(TrainStepWorkload, IsRefusedWithASentence) {
   };
   EXPECT_TRUE(has(error([](auto& a) { a.workload = "alexnet"; }), "--workload: alexnet has no compute time"));
   EXPECT_TRUE(has(error([](auto& a) { a.workload = "nothing.json"; }), "nothing.json"));
-  EXPECT_TRUE(has(error([](auto& a) { a.compute = "1,2"; }), "--compute: \"resnet50@dear\" is no built-in network"));
+  EXPECT_TRUE(has(error([](auto& a) { a.compute = "1,2"; }), "--compute: 'resnet50@dear' is not a built-in network"));
   EXPECT_TRUE(has(error([](auto& a) { a.scale_bytes = 1e9; }), "--scale-bytes makes more"));
   EXPECT_EQ(error([](auto& a) {
               a.workload = "alexnet";

@@ -59,7 +59,7 @@ TEST(AlgorithmRules, BadTextsAreQuoted) {
     const char* text;
     const char* said;
   } cases[] = {
-      {"rnig", "'rnig': no such algorithm, did you mean ring? There are ring direct hd rd tree dbtree"},
+      {"rnig", "'rnig' is not an algorithm; did you mean ring? There are ring, direct, hd, rd, tree, dbtree"},
       {"ring,", "the name of an algorithm is missing"},
       {"ring,,hd", "the name of an algorithm is missing"},
       {"^", "'^': the name of an algorithm is missing"},
@@ -82,9 +82,9 @@ TEST(AlgorithmRules, BadTextsAreQuoted) {
       {"allreduce:0-64q=rd", "'64q' is not a number of bytes"},
       {"allreduce:0-=rd", "is not a number of bytes"},
       {"allreduce:0-inf=", "the name of an algorithm is missing"},
-      {"allreduce:0-inf=^rd", "'^rd': no such algorithm"},
-      {"RING", "no such algorithm"},
-      {" ring", "no such algorithm"},
+      {"allreduce:0-inf=^rd", "'^rd' is not an algorithm; did you mean rd?"},
+      {"RING", "did you mean ring?"},
+      {" ring", "did you mean ring?"},
   };
   for (const auto& c : cases) {
     const auto rules = AlgorithmRules::parse(c.text);
@@ -273,7 +273,7 @@ TEST(Validate, ChecksNamesAndWhetherTheyCanServe) {
   EXPECT_NE(message("rong").find("did you mean ring?"), std::string::npos);
   EXPECT_NE(message("alltoall:ring").find("those that can: direct bruck pairwise"), std::string::npos);
   EXPECT_NE(message("allgather:0-1k=tree").find("cannot serve allgather"), std::string::npos);
-  EXPECT_NE(message("", "thamis").find("'thamis' is not a schedule policy; it must be one of baseline"),
+  EXPECT_NE(message("", "thamis").find("'thamis' is not a schedule policy; did you mean themis? There are baseline"),
             std::string::npos);
   EXPECT_NE(message("", "baseline", 1025).find("TRESTLE_CHUNKS"), std::string::npos);
 }

@@ -250,8 +250,8 @@ TEST(Paper, BadInputIsRefusedInWords) {
   says(refusal([](PaperCase& c) { c.bytes = 0; }), "no bytes");
   says(refusal([](PaperCase& c) { c.chunks = 0; }), "no chunks");
   says(refusal([](PaperCase& c) { c.bytes = UINT64_MAX / 2; }), "longer than the model can count");
-  says(refusal([](PaperCase& c) { c.policy = "themes"; }), "must be one of baseline themis");
-  says(refusal([](PaperCase& c) { c.intra = "lifo"; }), "must be one of fifo scf");
+  says(refusal([](PaperCase& c) { c.policy = "themes"; }), "'themes' is not a schedule policy; did you mean themis? There are baseline, themis");
+  says(refusal([](PaperCase& c) { c.intra = "lifo"; }), "'lifo' is not a rule of priority; did you mean fifo? There are fifo, scf");
   says(refusal([](PaperCase& c) { c.collective = Collective::kBroadcast; }), "all-gather only");
   PaperCase dropped = good;
   dropped.topology.dimensions[0].size = 1;

@@ -190,7 +190,7 @@ TEST(Training, RefusesWhatItCannotDo) {
   TrainingRequest request;
   request.workload = "ResNet-151";
   EXPECT_EQ(study_training(request).error().message,
-            "no workload \"ResNet-151\"; there are ResNet-152, GNMT, DLRM, Transformer-1T");
+            "'ResNet-151' is not a workload; did you mean ResNet-152? There are ResNet-152, GNMT, DLRM, Transformer-1T");
   request.workload = "";
   request.samples = 3;
   EXPECT_FALSE(study_training(request).ok());

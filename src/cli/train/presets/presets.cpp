@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/config/value_text.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"
 
@@ -44,12 +45,9 @@ std::span<const Preset> presets() {
 }
 
 Result<const Preset*> find_preset(const std::string& name) {
-  std::string known;
-  for (const Preset& preset : kPresets) {
-    if (preset.name == name) return &preset;
-    known.append(known.empty() ? "" : ", ").append(preset.name);
-  }
-  return bad_option("--preset: \"" + name + "\" is no preset; there are " + known);
+  const auto found = row_named(kPresets, name, "a preset");
+  if (!found.ok()) return bad_option("--preset: " + found.error().message);
+  return found;
 }
 
 std::string preset_list() {
