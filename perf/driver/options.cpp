@@ -1,12 +1,14 @@
 #include "perf/driver/options.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <climits>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 
+#include "base/config/value_text.h"
 #include "perf/driver/flags.h"
 #include "perf/driver/types.h"
 
@@ -121,11 +123,11 @@ std::string set_switch(bool& field, int letter, const std::string& text) {
   return "";
 }
 
-std::string set_size(size_t& field, int letter, size_t least, const std::string& text) {
-  const auto bytes = parse_size(text);
-  if (!bytes) return flag_text(letter) + " takes a size such as 8, 64K, 1.5M or 1G, not '" + text + "'";
-  if (*bytes < least) return flag_text(letter) + " must be at least " + std::to_string(least) + " byte";
-  field = *bytes;
+std::string set_size(size_t& field, int letter, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes.ok()) return flag_text(letter) + ": " + bytes.error().message;
+  if (bytes.value() < 1) return flag_text(letter) + " must be at least 1 byte";
+  field = static_cast<size_t>(bytes.value());
   return "";
 }
 
@@ -145,41 +147,29 @@ std::string set_root(Options& options, const std::string& text) {
   return "";
 }
 
-std::string set_ops(Options& options, const std::string& text) {
-  options.ops.clear();
-  if (text == "all") {
-    for (int op = 0; op < kOps; ++op) options.ops.push_back(static_cast<trestleRedOp_t>(op));
-    return "";
+// What `text` names of what `known` names in the order of its numbers: one, or all.
+template <class Enum>
+std::string set_named(std::vector<Enum>& chosen, int letter, const char* what, std::vector<std::string_view> known,
+                      const std::string& text) {
+  known.emplace_back("all");
+  const auto found = std::ranges::find(known, text);
+  if (found == known.end()) return flag_text(letter) + ": " + unknown_name(text, what, known).message;
+  chosen.clear();
+  for (size_t i = 0; i + 1 < known.size(); ++i) {
+    if (text == "all" || text == known[i]) chosen.push_back(static_cast<Enum>(i));
   }
-  const auto op = find_op(text);
-  if (!op) return "-o: there is no operator '" + text + "'; there are " + op_names() + " all";
-  options.ops.push_back(*op);
-  return "";
-}
-
-std::string set_types(Options& options, const std::string& text) {
-  options.types.clear();
-  if (text == "all") {
-    for (int type = 0; type < trestleNumTypes; ++type) options.types.push_back(static_cast<trestleDataType_t>(type));
-    return "";
-  }
-  const auto type = find_type(text);
-  if (!type) return "-d: there is no type '" + text + "'; there are " + type_names() + " all";
-  options.types.push_back(*type);
   return "";
 }
 
 std::string set_predict(Options& options, const std::string& text) {
   options.predict_bytes.clear();
-  size_t from = 0;
-  while (from <= text.size()) {
-    const size_t comma = std::min(text.find(',', from), text.size());
-    const auto bytes = parse_size(text.substr(from, comma - from));
-    if (!bytes || *bytes == 0) return "--predict takes sizes separated by commas, e.g. 8K,1M,64M, not '" + text + "'";
-    options.predict_bytes.push_back(*bytes);
-    from = comma + 1;
+  for (const std::string& item : split(text, ',')) {
+    const auto bytes = parse_bytes(item);
+    if (!bytes.ok() || bytes.value() == 0) break;
+    options.predict_bytes.push_back(static_cast<size_t>(bytes.value()));
   }
-  return "";
+  if (!options.predict_bytes.empty() && options.predict_bytes.size() == split(text, ',').size()) return "";
+  return "--predict takes sizes separated by commas, e.g. 8K,1.5M,64M, not '" + text + "'";
 }
 
 std::string set_backend(Options& options, const std::string& text) {
@@ -239,17 +229,17 @@ std::string apply(Options& options, int letter, const std::string& text) {
   }
   switch (letter) {
     case 'b':
-      return set_size(options.min_bytes, letter, 1, text);
+      return set_size(options.min_bytes, letter, text);
     case 'e':
-      return set_size(options.max_bytes, letter, 1, text);
+      return set_size(options.max_bytes, letter, text);
     case 'i':
-      return set_size(options.step_bytes, letter, 1, text);
+      return set_size(options.step_bytes, letter, text);
     case 'p':
       return set_switch(options.parallel_init, letter, text);
     case 'o':
-      return set_ops(options, text);
+      return set_named(options.ops, letter, "an operator", op_names(), text);
     case 'd':
-      return set_types(options, text);
+      return set_named(options.types, letter, "a type", type_names(), text);
     case 'r':
       return set_root(options, text);
     case 'y':
@@ -308,37 +298,6 @@ std::string check_together(const Options& options) {
 
 }  // namespace
 
-std::optional<size_t> parse_size(const std::string& text) {
-  if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.')) return std::nullopt;
-  for (const char c : text) {
-    // strtod would also accept hexadecimal numbers and exponents.
-    if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && c != text.back()) return std::nullopt;
-  }
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (end == text.c_str()) return std::nullopt;
-  double unit = 1;
-  if (*end != '\0') {
-    switch (std::toupper(static_cast<unsigned char>(*end))) {
-      case 'K':
-        unit = 1024.0;
-        break;
-      case 'M':
-        unit = 1024.0 * 1024;
-        break;
-      case 'G':
-        unit = 1024.0 * 1024 * 1024;
-        break;
-      default:
-        return std::nullopt;
-    }
-    if (end[1] != '\0') return std::nullopt;
-  }
-  const double bytes = std::floor(number * unit);
-  if (!(bytes < 9.0e15)) return std::nullopt;  // exact in a double
-  return static_cast<size_t>(bytes);
-}
-
 size_t next_size(const Options& options, size_t bytes) {
   const size_t factor = options.step_factor > 1 ? static_cast<size_t>(options.step_factor) : 1;
   if (bytes > options.max_bytes / factor) return 0;
@@ -382,8 +341,8 @@ std::string usage_text(const std::string& program) {
     line(flag_text(letter) + ", --" + name, help);
   };
   for (const LetterName& flag : kOthers) {
-    const std::string help = flag.letter == 'o'   ? op_names() + " all (sum)"
-                             : flag.letter == 'd' ? type_names() + " all (float)"
+    const std::string help = flag.letter == 'o'   ? joined(op_names()) + " all (sum)"
+                             : flag.letter == 'd' ? joined(type_names()) + " all (float)"
                                                   : flag.help;
     letter_line(flag.letter, flag.name, help);
   }

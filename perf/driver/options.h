@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,9 +74,6 @@ struct FlagName {
 // Every flag that parse_options understands.
 std::vector<FlagName> flag_names();
 std::string usage_text(const std::string& program);
-
-// "64M", "1.5K", "8": bytes in binary units; nullopt if it is not a size.
-std::optional<size_t> parse_size(const std::string& text);
 
 // The size after `bytes` in the sweep; 0 after the last.
 size_t next_size(const Options& options, size_t bytes);

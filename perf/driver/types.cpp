@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/config/value_text.h"
+
 namespace trestle::perf {
 namespace {
 
@@ -32,30 +34,18 @@ const char* op_name(trestleRedOp_t op) {
   return kOpNames[static_cast<size_t>(op)];
 }
 
-std::optional<trestleDataType_t> find_type(std::string_view name) {
-  for (const TypeInfo& info : kTypes) {
-    if (name == info.name) return info.type;
-  }
-  return std::nullopt;
+std::vector<std::string_view> type_names() {
+  return names_of(kTypes);
 }
 
-std::optional<trestleRedOp_t> find_op(std::string_view name) {
-  for (size_t op = 0; op < kOpNames.size(); ++op) {
-    if (name == kOpNames[op]) return static_cast<trestleRedOp_t>(op);
-  }
-  return std::nullopt;
+std::vector<std::string_view> op_names() {
+  return {kOpNames.begin(), kOpNames.end()};
 }
 
-std::string type_names() {
-  std::string names;
-  for (const TypeInfo& info : kTypes) names += std::string(names.empty() ? "" : " ") + info.name;
-  return names;
-}
-
-std::string op_names() {
-  std::string names;
-  for (const char* name : kOpNames) names += std::string(names.empty() ? "" : " ") + name;
-  return names;
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string all;
+  for (const std::string_view name : names) all.append(all.empty() ? "" : " ").append(name);
+  return all;
 }
 
 }  // namespace trestle::perf

@@ -6,9 +6,9 @@
 #include <trestle/trestle.h>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trestle::perf {
 
@@ -32,11 +32,10 @@ constexpr int mul_sum_scalar(int rank) {
 const TypeInfo& type_info(trestleDataType_t type);
 const char* op_name(trestleRedOp_t op);
 
-std::optional<trestleDataType_t> find_type(std::string_view name);
-std::optional<trestleRedOp_t> find_op(std::string_view name);
-
-// All names, separated by blanks, for messages.
-std::string type_names();
-std::string op_names();
+// All names, by number.
+std::vector<std::string_view> type_names();
+std::vector<std::string_view> op_names();
+// With blanks between them, for messages.
+std::string joined(const std::vector<std::string_view>& names);
 
 }  // namespace trestle::perf

@@ -100,10 +100,10 @@ std::string kernel_usage(const std::string& program) {
          "  -k, --sources LIST            numbers of sources, e.g. 2,4,8 (2)\n"
          "  -b, -e, -i, -f                sizes of one source, as of the other perf binaries (32M to 32M)\n"
          "  -d, --datatype                " +
-         type_names() +
+         joined(type_names()) +
          " all (float)\n"
          "  -o, --op                      " +
-         op_names() +
+         joined(op_names()) +
          " all (sum); no mulsum\n"
          "  -n, -w                        samples, of which the median is shown (20), and calls before (1)\n"
          "  -c, --check                   0: do not verify (1)\n"
