@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 namespace trestle {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/config/value_text.h"
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/plan/lanes_text.h"
 #include "cli/text_line.h"
 
@@ -39,11 +39,11 @@ std::string chunk_orders(const SimView& view) {
   return text;
 }
 
-std::string chunk_json(const SimChunkView& chunk) {
-  const auto from_one = [](uint8_t d) { return std::to_string(d + 1); };
-  return json::object({{"bytes", json::number(chunk.bytes)},
-                       {"rs", json::array(chunk.reduce_scatter, from_one)},
-                       {"ag", json::array(chunk.all_gather, from_one)}});
+Json chunk_json(const SimChunkView& chunk) {
+  const auto from_one = [](uint8_t d) { return d + 1; };
+  return Json::object({{"bytes", rounded(chunk.bytes)},
+                       {"rs", json_list(chunk.reduce_scatter, from_one)},
+                       {"ag", json_list(chunk.all_gather, from_one)}});
 }
 
 std::string rails_text(const SimView& view) {
@@ -64,40 +64,36 @@ std::string rails_text(const SimView& view) {
          text;
 }
 
-std::string rail_json(const SimRailView& rail) {
-  return json::object({{"interface", json::text(rail.interface)},
-                       {"bytes", json::number(rail.bytes)},
-                       {"share", json::number(rail.share)},
-                       {"busy_ns", json::number(rail.busy_ns)},
-                       {"again_bytes", json::number(rail.again_bytes)},
-                       {"losses", std::to_string(rail.losses)}});
+Json rail_json(const SimRailView& rail) {
+  return Json::object({{"interface", rail.interface},
+                       {"bytes", rounded(rail.bytes)},
+                       {"share", rounded(rail.share)},
+                       {"busy_ns", rounded(rail.busy_ns)},
+                       {"again_bytes", rounded(rail.again_bytes)},
+                       {"losses", rail.losses}});
 }
 
-std::string lane_json(const SimLane& lane) {
-  const auto pair = [](const SimPhaseView& phase) {
-    return json::array({std::to_string(phase.id.chunk), std::to_string(phase.id.stage)});
-  };
-  std::vector<std::pair<std::string, std::string>> members{{"busy_ns", json::number(lane.busy_ns)},
-                                                           {"bytes", json::number(lane.bytes)},
-                                                           {"order", json::array(lane.phases, pair)}};
-  if (!lane.rails.empty()) members.emplace_back("rails", json::array(lane.rails, rail_json));
-  return json::object(members);
+Json lane_json(const SimLane& lane) {
+  const auto pair = [](const SimPhaseView& phase) { return Json::array({phase.id.chunk, phase.id.stage}); };
+  Json members = {
+      {"busy_ns", rounded(lane.busy_ns)}, {"bytes", rounded(lane.bytes)}, {"order", json_list(lane.phases, pair)}};
+  if (!lane.rails.empty()) members["rails"] = json_list(lane.rails, rail_json);
+  return members;
 }
 
 const char* short_name(PhaseKind kind) {
   return kind == PhaseKind::kReduceScatter ? "RS" : kind == PhaseKind::kAllGather ? "AG" : to_string(kind);
 }
 
-std::string trace_event(const SimLane& lane, const SimPhaseView& phase, uint32_t row) {
-  const std::string chunk = std::to_string(phase.id.chunk);
-  return json::object({{"name", json::text("chunk " + chunk + " " + short_name(phase.kind))},
-                       {"cat", json::text(short_name(phase.kind))},
-                       {"ph", json::text("X")},
-                       {"ts", json::number(phase.start_ns / 1000)},
-                       {"dur", json::number((phase.end_ns - phase.start_ns) / 1000)},
-                       {"pid", std::to_string(lane.dimension)},
-                       {"tid", std::to_string(row)},
-                       {"args", json::object({{"chunk", chunk}, {"stage", std::to_string(phase.id.stage)}})}});
+Json trace_event(const SimLane& lane, const SimPhaseView& phase, uint32_t row) {
+  return Json::object({{"name", "chunk " + std::to_string(phase.id.chunk) + " " + short_name(phase.kind)},
+                       {"cat", short_name(phase.kind)},
+                       {"ph", "X"},
+                       {"ts", rounded(phase.start_ns / 1000)},
+                       {"dur", rounded((phase.end_ns - phase.start_ns) / 1000)},
+                       {"pid", lane.dimension},
+                       {"tid", row},
+                       {"args", Json::object({{"chunk", phase.id.chunk}, {"stage", phase.id.stage}})}});
 }
 
 }  // namespace
@@ -125,27 +121,27 @@ std::string sim_text(const SimView& view) {
 }
 
 std::string sim_json(const SimView& view) {
-  return json::object({{"time_ns", json::number(view.time_ns)},
-                       {"utilization", json::number(view.utilization)},
-                       {"ideal_time_ns", json::number(view.ideal_time_ns)},
-                       {"fluid_bound_ns", json::number(view.fluid_bound_ns)},
-                       {"sched", json::text(view.sched)},
-                       {"chunks", json::array(view.chunks, chunk_json)},
-                       {"dimensions", json::array(view.lanes, lane_json)}}) +
+  return json_text(Json::object({{"time_ns", rounded(view.time_ns)},
+                                 {"utilization", rounded(view.utilization)},
+                                 {"ideal_time_ns", rounded(view.ideal_time_ns)},
+                                 {"fluid_bound_ns", rounded(view.fluid_bound_ns)},
+                                 {"sched", view.sched},
+                                 {"chunks", json_list(view.chunks, chunk_json)},
+                                 {"dimensions", json_list(view.lanes, lane_json)}})) +
          "\n";
 }
 
 std::string sim_trace(const SimView& view) {
-  std::vector<std::string> events;
+  Json events = Json::array();
   for (const SimLane& lane : view.lanes) {
-    events.push_back(json::object({{"name", json::text("process_name")},
-                                   {"ph", json::text("M")},
-                                   {"pid", std::to_string(lane.dimension)},
-                                   {"args", json::object({{"name", json::text(lane.name)}})}}));
+    events.push_back(Json::object({{"name", "process_name"},
+                                   {"ph", "M"},
+                                   {"pid", lane.dimension},
+                                   {"args", Json::object({{"name", lane.name}})}}));
     const std::vector<uint32_t> rows = rows_of(lane);
     for (size_t i = 0; i < rows.size(); ++i) events.push_back(trace_event(lane, lane.phases[i], rows[i]));
   }
-  return json::object({{"displayTimeUnit", json::text("ns")}, {"traceEvents", json::array(events)}}) + "\n";
+  return json_text(Json::object({{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}})) + "\n";
 }
 
 }  // namespace trestle

@@ -1,7 +1,7 @@
 #include "cli/study/advice_text.h"
 
 #include "base/config/value_text.h"
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/text_line.h"
 
 namespace trestle {
@@ -59,47 +59,46 @@ std::string marginal_text(const Advice& advice) {
   return text + (advice.alike ? " on every dimension about equally\n" : line(" on dimension %d\n", best.dimension + 1));
 }
 
-std::string pair_json(const PairAdvice& pair) {
-  return json::object({{"inner", json::number(pair.inner + 1)},
-                       {"outer", json::number(pair.inner + 2)},
-                       {"r", json::number(pair.r)},
-                       {"by_bytes", json::text(to_string(pair.exact))},
-                       {"paper", json::text(to_string(pair.paper))},
-                       {"paper_ratio", json::number(pair.paper_ratio)},
-                       {"just_enough_gbps", json::number(pair.just_enough_gbps)}});
+Json pair_json(const PairAdvice& pair) {
+  return Json::object({{"inner", pair.inner + 1},
+                       {"outer", pair.inner + 2},
+                       {"r", rounded(pair.r)},
+                       {"by_bytes", to_string(pair.exact)},
+                       {"paper", to_string(pair.paper)},
+                       {"paper_ratio", rounded(pair.paper_ratio)},
+                       {"just_enough_gbps", rounded(pair.just_enough_gbps)}});
 }
 
-std::string policy_json(const PolicyAdvice& policy) {
-  const auto links = json::array(policy.links, [](const LinkAdvice& link) {
-    return json::object(
-        {{"utilization", json::number(link.utilization)}, {"wasted_gbps", json::number(link.wasted_gbps)}});
+Json policy_json(const PolicyAdvice& policy) {
+  const auto links = json_list(policy.links, [](const LinkAdvice& link) {
+    return Json::object({{"utilization", rounded(link.utilization)}, {"wasted_gbps", rounded(link.wasted_gbps)}});
   });
-  return json::object({{"sched", json::text(policy.policy)},
-                       {"time_ns", json::number(policy.time_ns)},
-                       {"utilization", json::number(policy.utilization)},
-                       {"over_ideal", json::number(policy.over_ideal)},
-                       {"recovered", json::number(policy.recovered)},
+  return Json::object({{"sched", policy.policy},
+                       {"time_ns", rounded(policy.time_ns)},
+                       {"utilization", rounded(policy.utilization)},
+                       {"over_ideal", rounded(policy.over_ideal)},
+                       {"recovered", rounded(policy.recovered)},
                        {"dimensions", links}});
 }
 
-std::string system_json(const NamedAdvice& named) {
+Json system_json(const NamedAdvice& named) {
   const Advice& advice = named.advice;
-  const auto marginal = json::array(advice.marginal, [](const MarginalAdvice& each) {
-    return json::object({{"dimension", json::number(each.dimension + 1)},
-                         {"baseline_saved_ns", json::number(each.baseline_saved_ns)},
-                         {"best_saved_ns", json::number(each.best_saved_ns)},
-                         {"bound_saved_ns", json::number(each.bound_saved_ns)}});
+  const auto marginal = json_list(advice.marginal, [](const MarginalAdvice& each) {
+    return Json::object({{"dimension", each.dimension + 1},
+                         {"baseline_saved_ns", rounded(each.baseline_saved_ns)},
+                         {"best_saved_ns", rounded(each.best_saved_ns)},
+                         {"bound_saved_ns", rounded(each.bound_saved_ns)}});
   });
-  return json::object({{"system", json::text(named.system)},
-                       {"ideal_time_ns", json::number(advice.ideal_time_ns)},
-                       {"fluid_bound_ns", json::number(advice.fluid_bound_ns)},
-                       {"pairs", json::array(advice.pairs, pair_json)},
-                       {"policies", json::array(advice.policies, policy_json)},
-                       {"best", json::text(advice.policies[advice.best].policy)},
+  return Json::object({{"system", named.system},
+                       {"ideal_time_ns", rounded(advice.ideal_time_ns)},
+                       {"fluid_bound_ns", rounded(advice.fluid_bound_ns)},
+                       {"pairs", json_list(advice.pairs, pair_json)},
+                       {"policies", json_list(advice.policies, policy_json)},
+                       {"best", advice.policies[advice.best].policy},
                        {"one_more_gbps", marginal},
-                       {"helps_baseline", json::number(static_cast<double>(advice.helps_baseline + 1))},
-                       {"helps_best", json::number(static_cast<double>(advice.helps_best + 1))},
-                       {"alike", advice.alike ? "true" : "false"}});
+                       {"helps_baseline", advice.helps_baseline + 1},
+                       {"helps_best", advice.helps_best + 1},
+                       {"alike", advice.alike}});
 }
 
 }  // namespace
@@ -123,11 +122,10 @@ std::string advice_text(const std::vector<NamedAdvice>& all) {
 }
 
 std::string advice_json(const std::vector<NamedAdvice>& all) {
-  if (all.empty()) return json::object({{"systems", "[]"}}) + "\n";
+  if (all.empty()) return "{\"systems\":[]}\n";
   const Advice& first = all.front().advice;
-  return json::object({{"bytes", json::number(static_cast<double>(first.bytes))},
-                       {"chunks", json::number(first.chunks)},
-                       {"systems", json::array(all, system_json)}}) +
+  return json_text(Json::object(
+             {{"bytes", first.bytes}, {"chunks", first.chunks}, {"systems", json_list(all, system_json)}})) +
          "\n";
 }
 

@@ -1,4 +1,4 @@
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/study/paper_study_text.h"
 #include "study/paper_systems.h"
 
@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t kBins = 64;
 
-std::string percent_series(const SimLane& lane, double time_ns) {
-  return json::array(activity(lane, time_ns, kBins), [](double share) { return json::number(share); });
+Json percent_series(const SimLane& lane, double time_ns) {
+  return json_list(activity(lane, time_ns, kBins), rounded);
 }
 
 class Writer {
@@ -19,93 +19,88 @@ class Writer {
     const auto system = [this](const StudyResult& result) { return this->system(result); };
     const auto sweep = [this](const SweepPoint& point) { return this->sweep(point); };
     const auto gap = [this](const GapPoint& point) { return this->gap(point); };
-    return json::object({{"collective", json::text(to_string(study_.collective))},
-                         {"chunks", std::to_string(study_.chunks)},
-                         {"reducing_switches", study_.reducing_switches ? "true" : "false"},
-                         {"systems", json::array(study_.systems, system)},
-                         {"means", means()},
-                         {"ideal", mean("ideal", study_.ideal)},
-                         {"paper", study_.paper_systems ? paper() : "null"},
-                         {"sweep", json::array(study_.sweep, sweep)},
-                         {"gap_model", json::text(to_string(study_.gap_model))},
-                         {"steps_gap", json::array(study_.gaps, gap)}}) +
+    return json_text(Json::object({{"collective", to_string(study_.collective)},
+                                   {"chunks", study_.chunks},
+                                   {"reducing_switches", study_.reducing_switches},
+                                   {"systems", json_list(study_.systems, system)},
+                                   {"means", means()},
+                                   {"ideal", mean("ideal", study_.ideal)},
+                                   {"paper", study_.paper_systems ? paper() : nullptr},
+                                   {"sweep", json_list(study_.sweep, sweep)},
+                                   {"gap_model", to_string(study_.gap_model)},
+                                   {"steps_gap", json_list(study_.gaps, gap)}})) +
            "\n";
   }
 
  private:
   // A list of one value per variant.
   template <class Value>
-  std::string by_variant(Value value) const {
-    std::vector<std::string> values;
+  Json by_variant(Value value) const {
+    Json values = Json::array();
     for (size_t v = 0; v < study_.variants.size(); ++v) values.push_back(value(v));
-    return json::array(values);
+    return values;
   }
 
-  std::string point(const StudyPoint& point) const {
+  Json point(const StudyPoint& point) const {
     const auto run = [&](size_t v) {
-      return json::object({{"variant", json::text(study_.variants[v].name)},
-                           {"time_ns", json::number(point.runs[v].time_ns)},
-                           {"utilization", json::number(point.runs[v].utilization)},
-                           {"speedup", json::number(point.runs.front().time_ns / point.runs[v].time_ns)}});
+      return Json::object({{"variant", study_.variants[v].name},
+                           {"time_ns", rounded(point.runs[v].time_ns)},
+                           {"utilization", rounded(point.runs[v].utilization)},
+                           {"speedup", rounded(point.runs.front().time_ns / point.runs[v].time_ns)}});
     };
-    return json::object({{"mb", std::to_string(point.size_mib)},
-                         {"ideal_time_ns", json::number(point.ideal_time_ns)},
-                         {"fluid_bound_ns", json::number(point.fluid_bound_ns)},
+    return Json::object({{"mb", point.size_mib},
+                         {"ideal_time_ns", rounded(point.ideal_time_ns)},
+                         {"fluid_bound_ns", rounded(point.fluid_bound_ns)},
                          {"runs", by_variant(run)}});
   }
 
-  std::string system(const StudyResult& result) const {
+  Json system(const StudyResult& result) const {
     const auto series = [&](size_t v) {
       const SimView& view = result.largest[v];
       const auto lane = [&view](const SimLane& each) { return percent_series(each, view.time_ns); };
-      return json::object(
-          {{"variant", json::text(study_.variants[v].name)}, {"dimensions", json::array(view.lanes, lane)}});
+      return Json::object({{"variant", study_.variants[v].name}, {"dimensions", json_list(view.lanes, lane)}});
     };
-    return json::object({{"name", json::text(result.name)},
-                         {"points", json::array(result.points, [this](const StudyPoint& p) { return point(p); })},
+    return Json::object({{"name", result.name},
+                         {"points", json_list(result.points, [this](const StudyPoint& p) { return point(p); })},
                          {"activity", by_variant(series)}});
   }
 
-  static std::string mean(const std::string& name, const StudyMean& mean) {
-    return json::object({{"variant", json::text(name)},
-                         {"utilization", json::number(mean.utilization)},
-                         {"speedup", json::number(mean.speedup)},
-                         {"most_speedup", json::number(mean.most_speedup)}});
+  static Json mean(const std::string& name, const StudyMean& mean) {
+    return Json::object({{"variant", name},
+                         {"utilization", rounded(mean.utilization)},
+                         {"speedup", rounded(mean.speedup)},
+                         {"most_speedup", rounded(mean.most_speedup)}});
   }
 
-  std::string means() const {
+  Json means() const {
     return by_variant([&](size_t v) { return mean(study_.variants[v].name, study_.means[v]); });
   }
 
-  static std::string paper() {
-    return json::object({{"baseline_utilization", json::number(kPaperReport.baseline_utilization)},
-                         {"themis_fifo_utilization", json::number(kPaperReport.themis_fifo_utilization)},
-                         {"themis_scf_utilization", json::number(kPaperReport.themis_scf_utilization)},
-                         {"themis_fifo_speedup", json::number(kPaperReport.themis_fifo_speedup)},
-                         {"themis_scf_speedup", json::number(kPaperReport.themis_scf_speedup)},
-                         {"most_speedup", json::number(kPaperReport.most_speedup)}});
+  static Json paper() {
+    return Json::object({{"baseline_utilization", rounded(kPaperReport.baseline_utilization)},
+                         {"themis_fifo_utilization", rounded(kPaperReport.themis_fifo_utilization)},
+                         {"themis_scf_utilization", rounded(kPaperReport.themis_scf_utilization)},
+                         {"themis_fifo_speedup", rounded(kPaperReport.themis_fifo_speedup)},
+                         {"themis_scf_speedup", rounded(kPaperReport.themis_scf_speedup)},
+                         {"most_speedup", rounded(kPaperReport.most_speedup)}});
   }
 
-  std::string sweep(const SweepPoint& point) const {
+  Json sweep(const SweepPoint& point) const {
     const auto run = [&](size_t v) {
-      return json::object(
-          {{"variant", json::text(study_.variants[v].name)}, {"utilization", json::number(point.utilization[v])}});
+      return Json::object({{"variant", study_.variants[v].name}, {"utilization", rounded(point.utilization[v])}});
     };
-    return json::object(
-        {{"system", json::text(point.system)}, {"chunks", std::to_string(point.chunks)}, {"runs", by_variant(run)}});
+    return Json::object({{"system", point.system}, {"chunks", point.chunks}, {"runs", by_variant(run)}});
   }
 
-  std::string gap(const GapPoint& point) const {
+  Json gap(const GapPoint& point) const {
     const auto run = [&](size_t v) {
-      return json::object({{"variant", json::text(study_.variants[v].name)},
-                           {"paper_time_ns", json::number(point.paper[v].time_ns)},
-                           {"whole_messages", json::number(point.gaps[v].whole)},
-                           {"in_segments", json::number(point.gaps[v].cut)}});
+      return Json::object({{"variant", study_.variants[v].name},
+                           {"paper_time_ns", rounded(point.paper[v].time_ns)},
+                           {"whole_messages", rounded(point.gaps[v].whole)},
+                           {"in_segments", rounded(point.gaps[v].cut)}});
     };
-    return json::object({{"system", json::text(point.system)},
-                         {"mb", std::to_string(point.size_mib)},
-                         {"chunks", std::to_string(point.chunks)},
-                         {"runs", by_variant(run)}});
+    return Json::object(
+        {{"system", point.system}, {"mb", point.size_mib}, {"chunks", point.chunks}, {"runs", by_variant(run)}});
   }
 
   const PaperStudy& study_;

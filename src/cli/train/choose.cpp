@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/config/value_text.h"
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"
 #include "compress/choice.h"
@@ -75,19 +75,19 @@ constexpr std::array<NamedRule, 3> kRules = {
 std::string choice_json(const Choice& choice) {
   const SparseExchange& exchange = choice.exchange;
   const auto cost = [&](SparseCollective each) {
-    return json::object({{"collective", json::text(to_string(each))}, {"time_s", json::exact(choice.costs.of(each))}});
+    return Json::object({{"collective", to_string(each)}, {"time_s", choice.costs.of(each)}});
   };
-  std::vector<std::pair<std::string, std::string>> rules;
-  for (const NamedRule& rule : kRules) rules.emplace_back(rule.key, choice.rules.*rule.holds ? "true" : "false");
-  return json::object({{"bytes", json::exact(exchange.bytes)},
-                       {"ratio", json::exact(exchange.ratio)},
-                       {"workers", std::to_string(exchange.workers)},
-                       {"alpha_s", json::exact(exchange.startup_s)},
-                       {"beta_s", json::exact(exchange.per_byte_s)},
-                       {"costs", json::array(choice.order, cost)},
-                       {"rules", json::object(rules)},
-                       {"chosen", json::text(to_string(choice.chosen))},
-                       {"dense_ring_s", json::exact(choice.dense_ring_s)}}) +
+  Json rules;
+  for (const NamedRule& rule : kRules) rules[rule.key] = choice.rules.*rule.holds;
+  return json_text(Json::object({{"bytes", exchange.bytes},
+                                 {"ratio", exchange.ratio},
+                                 {"workers", exchange.workers},
+                                 {"alpha_s", exchange.startup_s},
+                                 {"beta_s", exchange.per_byte_s},
+                                 {"costs", json_list(choice.order, cost)},
+                                 {"rules", rules},
+                                 {"chosen", to_string(choice.chosen)},
+                                 {"dense_ring_s", choice.dense_ring_s}})) +
          "\n";
 }
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/text_line.h"
 #include "cli/train/scale.h"
 
@@ -26,12 +26,12 @@ std::string table(const ScaleReport& report, const char* title, double ScalePoin
   return text;
 }
 
-std::string point_json(const std::optional<ScalePoint>& point) {
-  if (!point) return "null";
-  return json::object({{"iteration_s", json::exact(point->iteration_s)},
-                       {"speedup", json::exact(point->speedup)},
-                       {"over_wfbp", json::exact(point->over_wfbp)},
-                       {"messages", std::to_string(point->messages)}});
+Json point_json(const std::optional<ScalePoint>& point) {
+  if (!point) return nullptr;
+  return Json::object({{"iteration_s", point->iteration_s},
+                       {"speedup", point->speedup},
+                       {"over_wfbp", point->over_wfbp},
+                       {"messages", point->messages}});
 }
 
 }  // namespace
@@ -46,13 +46,13 @@ std::string scale_text(const ScaleReport& report) {
 
 std::string scale_json(const ScaleReport& report) {
   const auto curve_json = [](const ScaleCurve& curve) {
-    return json::object({{"policy", json::text(curve.policy)}, {"points", json::array(curve.points, point_json)}});
+    return Json::object({{"policy", curve.policy}, {"points", json_list(curve.points, point_json)}});
   };
-  return json::object({{"workload", json::text(report.workload)},
-                       {"compute_s", json::exact(report.compute_s)},
-                       {"algorithm", json::text(to_string(report.algorithm))},
-                       {"workers", json::array(report.workers, [](uint32_t count) { return std::to_string(count); })},
-                       {"curves", json::array(report.curves, curve_json)}}) +
+  return json_text(Json::object({{"workload", report.workload},
+                                 {"compute_s", report.compute_s},
+                                 {"algorithm", to_string(report.algorithm)},
+                                 {"workers", report.workers},
+                                 {"curves", json_list(report.curves, curve_json)}})) +
          "\n";
 }
 

@@ -1,6 +1,6 @@
 #include "cli/train/study_text.h"
 
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/text_line.h"
 
 namespace trestle {
@@ -82,48 +82,47 @@ std::string workload_text(const TrainingStudy& study, const WorkloadTraining& tr
   return text + systems_text(study, training) + means_text(study, training);
 }
 
-std::string number_list(const std::vector<TrainingMean>& means, double TrainingMean::*member) {
-  return json::array(means, [member](const TrainingMean& mean) { return json::number(mean.*member); });
+Json number_list(const std::vector<TrainingMean>& means, double TrainingMean::*member) {
+  return json_list(means, [member](const TrainingMean& mean) { return rounded(mean.*member); });
 }
 
-std::string means_json(const std::vector<TrainingMean>& means) {
-  return json::object({{"speedup", number_list(means, &TrainingMean::speedup)},
+Json means_json(const std::vector<TrainingMean>& means) {
+  return Json::object({{"speedup", number_list(means, &TrainingMean::speedup)},
                        {"most_speedup", number_list(means, &TrainingMean::most_speedup)},
                        {"exposed_share", number_list(means, &TrainingMean::exposed_share)}});
 }
 
-std::string system_json(const SystemTraining& system) {
-  const auto times = json::array(system.times, [](const TrainingTime& time) {
-    return json::object({{"time_ns", json::number(time.iteration.time_ns)},
-                         {"exposed_ns", json::number(time.iteration.exposed_ns())},
-                         {"speedup", json::number(time.speedup)}});
+Json system_json(const SystemTraining& system) {
+  const auto times = json_list(system.times, [](const TrainingTime& time) {
+    return Json::object({{"time_ns", rounded(time.iteration.time_ns)},
+                         {"exposed_ns", rounded(time.iteration.exposed_ns())},
+                         {"speedup", rounded(time.speedup)}});
   });
-  return json::object({{"system", json::text(system.system)}, {"times", times}});
+  return Json::object({{"system", system.system}, {"times", times}});
 }
 
-std::string workload_json(const WorkloadTraining& training) {
+Json workload_json(const WorkloadTraining& training) {
   const Workload& workload = *training.workload;
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"name", json::text(workload.name)},
-      {"source", json::text(workload.source)},
-      {"assumptions", json::array(workload.assumptions, json::text)},
-      {"parameters", json::number(static_cast<double>(parameters(workload)))},
-      {"samples", json::number(training.samples)},
-      {"compute_ns", json::number(training.compute_ns)},
-      {"paper", json::object({{"themis", json::number(workload.paper.themis)},
-                              {"themis_most", json::number(workload.paper.themis_most)},
-                              {"ideal", json::number(workload.paper.ideal)}})}};
+  Json members = {{"name", workload.name},
+                  {"source", workload.source},
+                  {"assumptions", json_list(workload.assumptions)},
+                  {"parameters", parameters(workload)},
+                  {"samples", training.samples},
+                  {"compute_ns", rounded(training.compute_ns)},
+                  {"paper", Json::object({{"themis", rounded(workload.paper.themis)},
+                                          {"themis_most", rounded(workload.paper.themis_most)},
+                                          {"ideal", rounded(workload.paper.ideal)}})}};
   if (!training.refused.empty()) {
-    members.emplace_back("refused", json::text(training.refused));
-    return json::object(members);
+    members["refused"] = training.refused;
+    return members;
   }
-  members.emplace_back("systems", json::array(training.systems, system_json));
-  members.emplace_back("means", means_json(training.means));
+  members["systems"] = json_list(training.systems, system_json);
+  members["means"] = means_json(training.means);
   if (training.fitted_scale) {
-    members.emplace_back("fitted_scale", json::number(*training.fitted_scale));
-    members.emplace_back("fitted_means", means_json(training.fitted));
+    members["fitted_scale"] = rounded(*training.fitted_scale);
+    members["fitted_means"] = means_json(training.fitted);
   }
-  return json::object(members);
+  return members;
 }
 
 }  // namespace
@@ -139,14 +138,14 @@ std::string training_text(const TrainingStudy& study) {
 
 std::string training_json(const TrainingStudy& study) {
   const Accelerator& accelerator = study.accelerator;
-  return json::object({{"assumptions", json::array(assumptions(study), json::text)},
-                       {"accelerator", json::object({{"peak_tflops", json::number(accelerator.peak_tflops)},
-                                                     {"attained", json::number(accelerator.attained)},
-                                                     {"memory_gbytes", json::number(accelerator.memory_gbytes)}})},
-                       {"overlap", json::text(study.overlap == GradientOverlap::kNone ? "none" : "buckets")},
-                       {"chunks", json::number(study.chunks)},
-                       {"variants", json::array(study.variants, json::text)},
-                       {"workloads", json::array(study.workloads, workload_json)}}) +
+  return json_text(Json::object({{"assumptions", assumptions(study)},
+                                 {"accelerator", Json::object({{"peak_tflops", rounded(accelerator.peak_tflops)},
+                                                               {"attained", rounded(accelerator.attained)},
+                                                               {"memory_gbytes", rounded(accelerator.memory_gbytes)}})},
+                                 {"overlap", study.overlap == GradientOverlap::kNone ? "none" : "buckets"},
+                                 {"chunks", study.chunks},
+                                 {"variants", study.variants},
+                                 {"workloads", json_list(study.workloads, workload_json)}})) +
          "\n";
 }
 

@@ -1,6 +1,6 @@
 #include "cli/train/train_text.h"
 
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/text_line.h"
 #include "gradient/layers/layer_workload.h"
 #include "gradient/networks.h"
@@ -30,59 +30,55 @@ std::string links_text(const TrainLink& link) {
   return text;
 }
 
-std::string fitted_json(const char* collective, const FittedCost& fitted) {
+Json fitted_json(const char* collective, const FittedCost& fitted) {
   const auto point_json = [&fitted](const CostPoint& point) {
-    return json::object({{"bytes", std::to_string(point.bytes)},
-                         {"predicted_s", json::exact(point.predicted_s)},
-                         {"fitted_s", json::exact(fitted.cost.of(point.bytes))}});
+    return Json::object(
+        {{"bytes", point.bytes}, {"predicted_s", point.predicted_s}, {"fitted_s", fitted.cost.of(point.bytes)}});
   };
-  return json::object({{"collective", json::text(collective)},
-                       {"startup_s", json::exact(fitted.cost.startup_s)},
-                       {"per_byte_s", json::exact(fitted.cost.per_byte_s)},
-                       {"points", json::array(fitted.points, point_json)}});
+  return Json::object({{"collective", collective},
+                       {"startup_s", fitted.cost.startup_s},
+                       {"per_byte_s", fitted.cost.per_byte_s},
+                       {"points", json_list(fitted.points, point_json)}});
 }
 
-std::string fits_json(const TopologyCost& fitted) {
-  return json::array({fitted_json("allreduce", fitted.all_reduce), fitted_json("reducescatter", fitted.reduce_scatter),
+Json fits_json(const TopologyCost& fitted) {
+  return Json::array({fitted_json("allreduce", fitted.all_reduce), fitted_json("reducescatter", fitted.reduce_scatter),
                       fitted_json("allgather", fitted.all_gather)});
 }
 
-std::string groups_json(const std::vector<TensorGroup>& groups) {
-  return json::array(groups, [](const TensorGroup& group) {
-    return json::array({std::to_string(group.first), std::to_string(group.last)});
-  });
+Json groups_json(const std::vector<TensorGroup>& groups) {
+  return json_list(groups, [](const TensorGroup& group) { return Json::array({group.first, group.last}); });
 }
 
 // Delayed messages differ from step to step.
-std::string messages_of(const PlannedStep& step, const char* unknown) {
-  return step.plan.shape == StepShape::kDelayed ? unknown : std::to_string(step.time.messages.size());
+bool has_fixed_messages(const PlannedStep& step) {
+  return step.plan.shape != StepShape::kDelayed;
 }
 
-std::string step_json(const TrainReport& report, size_t i) {
+Json step_json(const TrainReport& report, size_t i) {
   const PlannedStep& step = report.steps[i];
-  std::vector<std::pair<std::string, std::string>> members = {{"policy", json::text(report.asked[i])}};
-  if (step.policy != report.asked[i]) members.emplace_back("chosen", json::text(step.policy));
-  members.insert(members.end(),
-                 {{"iteration_s", json::exact(step.time.iteration_s)},
-                  {"exposed_s", json::exact(step.time.exposed_s)},
-                  {"speedup_over_wfbp", json::exact(speedup(report, i))},
-                  {"messages", messages_of(step, "null")},
-                  {"updates_per_iteration", json::exact(step.updates_per_iteration)},
-                  {"age", std::to_string(step.age)},
-                  {"groups", groups_json(step.plan.groups)},
-                  {"gather_groups", groups_json(step.plan.gather_groups)},
-                  {"batches", json::array(step.batches, [](uint32_t count) { return std::to_string(count); })}});
+  Json members = {{"policy", report.asked[i]}};
+  if (step.policy != report.asked[i]) members["chosen"] = step.policy;
+  members["iteration_s"] = step.time.iteration_s;
+  members["exposed_s"] = step.time.exposed_s;
+  members["speedup_over_wfbp"] = speedup(report, i);
+  members["messages"] = has_fixed_messages(step) ? Json(step.time.messages.size()) : nullptr;
+  members["updates_per_iteration"] = step.updates_per_iteration;
+  members["age"] = step.age;
+  members["groups"] = groups_json(step.plan.groups);
+  members["gather_groups"] = groups_json(step.plan.gather_groups);
+  members["batches"] = step.batches;
   if (step.compressed) {
-    members.insert(members.end(), {{"ratio", json::exact(step.compressed->ratio)},
-                                   {"collective", json::text(step.compressed->collective)},
-                                   {"selection_s", json::exact(step.compressed->selection_s)}});
+    members["ratio"] = step.compressed->ratio;
+    members["collective"] = step.compressed->collective;
+    members["selection_s"] = step.compressed->selection_s;
   }
   if (step.loss) {
-    members.insert(members.end(), {{"capacity", json::exact(step.plan.capacity_permille / 1000.0)},
-                                   {"loss_ratio", json::exact(step.loss->ratio)},
-                                   {"loss_accepted", step.loss->accepted ? "true" : "false"}});
+    members["capacity"] = step.plan.capacity_permille / 1000.0;
+    members["loss_ratio"] = step.loss->ratio;
+    members["loss_accepted"] = step.loss->accepted;
   }
-  return json::object(members);
+  return members;
 }
 
 }  // namespace
@@ -103,7 +99,8 @@ std::string train_text(const TrainReport& report) {
   for (size_t i = 0; i < report.steps.size(); ++i) {
     const StepTime& time = report.steps[i].time;
     text += line("%-24s %14.3f %14.3f %9.3fx %9s", report.asked[i].c_str(), 1e3 * time.iteration_s,
-                 1e3 * time.exposed_s, speedup(report, i), messages_of(report.steps[i], "-").c_str());
+                 1e3 * time.exposed_s, speedup(report, i),
+                 has_fixed_messages(report.steps[i]) ? std::to_string(time.messages.size()).c_str() : "-");
     if (report.steps[i].age != 0)
       text += line("  %.3f updates per iteration, gradients up to %u iterations old",
                    report.steps[i].updates_per_iteration, report.steps[i].age);
@@ -123,21 +120,22 @@ std::string train_text(const TrainReport& report) {
 
 std::string train_json(const TrainReport& report) {
   const GradientWorkload& workload = report.tensors;
-  std::vector<std::string> steps;
+  Json steps = Json::array();
   for (size_t i = 0; i < report.steps.size(); ++i) steps.push_back(step_json(report, i));
   const auto refused = [](const RefusedPolicy& each) {
-    return json::object({{"policy", json::text(each.policy)}, {"why", json::text(each.why)}});
+    return Json::object({{"policy", each.policy}, {"why", each.why}});
   };
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"workload", json::text(report.workload)},          {"tensors", std::to_string(workload.tensors.size())},
-      {"bytes", std::to_string(workload.bytes())},        {"forward_s", json::exact(workload.forward_s())},
-      {"backward_s", json::exact(workload.backward_s())}, {"policies", json::array(steps)},
-      {"refused", json::array(report.refused, refused)}};
-  if (report.link.link.copy_per_byte_s > 0)
-    members.emplace_back("copy_per_byte_s", json::exact(report.link.link.copy_per_byte_s));
-  if (report.link.fitted) members.emplace_back("fits", fits_json(*report.link.fitted));
-  if (!report.link.ratios.empty()) members.emplace_back("link_ratios", json::array(report.link.ratios, json::exact));
-  return json::object(members) + "\n";
+  Json members = {{"workload", report.workload},
+                  {"tensors", workload.tensors.size()},
+                  {"bytes", workload.bytes()},
+                  {"forward_s", workload.forward_s()},
+                  {"backward_s", workload.backward_s()},
+                  {"policies", std::move(steps)},
+                  {"refused", json_list(report.refused, refused)}};
+  if (report.link.link.copy_per_byte_s > 0) members["copy_per_byte_s"] = report.link.link.copy_per_byte_s;
+  if (report.link.fitted) members["fits"] = fits_json(*report.link.fitted);
+  if (!report.link.ratios.empty()) members["link_ratios"] = report.link.ratios;
+  return json_text(members) + "\n";
 }
 
 std::string train_list() {

@@ -13,8 +13,7 @@
 namespace trestle {
 
 // Errors (kInvalidArgument) name source, line, tensor and field: an unknown or missing field, a negative time, no
-// tensors, more than 4096. If nlohmann-json was not found, workload_file_absent.cpp replaces this function; it always
-// fails.
+// tensors, more than 4096.
 Result<GradientWorkload> parse_workload(const std::string& json, const std::string& source);
 // Errors: also a file that cannot be read, or of more than 4 MiB.
 Result<GradientWorkload> read_workload_file(const std::string& path);

@@ -1,10 +1,11 @@
-if(nlohmann_json_FOUND)  # the tests parse JSON output
+if(TARGET trestle_cli_views)
   trestle_test(NAME cli_views_test LABEL unit LIBS trestle_cli_views SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/sim_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/study_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/topo_test.cpp)
   trestle_test(NAME cli_train_test LABEL unit LIBS trestle_cli_views SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/choose_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/design_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/presets_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/scale_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_lanes_test.cpp

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cli/json_writer.h"
+#include "base/json.h"
 #include "cli/text_line.h"
 #include "cli/train/presets/presets.h"
 
@@ -42,26 +42,26 @@ std::string table_text(const PresetTable& table) {
   return text;
 }
 
-std::string value_json(const PresetValue& value) {
-  if (value.number) return json::exact(*value.number);
-  return value.word.empty() ? "null" : json::text(value.word);
+Json value_json(const PresetValue& value) {
+  if (value.number) return *value.number;
+  return value.word.empty() ? nullptr : Json(value.word);
 }
 
-std::string cell_json(const PresetCell& cell) {
-  std::vector<std::pair<std::string, std::string>> members = {{"ours", value_json(cell.ours)}};
-  if (cell.reference.known()) members.emplace_back("reference", value_json(cell.reference));
-  return json::object(members);
+Json cell_json(const PresetCell& cell) {
+  Json members = {{"ours", value_json(cell.ours)}};
+  if (cell.reference.known()) members["reference"] = value_json(cell.reference);
+  return members;
 }
 
-std::string row_json(const PresetRow& row) {
-  return json::object({{"label", json::text(row.label)}, {"cells", json::array(row.cells, cell_json)}});
+Json row_json(const PresetRow& row) {
+  return Json::object({{"label", row.label}, {"cells", json_list(row.cells, cell_json)}});
 }
 
-std::string table_json(const PresetTable& table) {
-  return json::object({{"title", json::text(table.title)},
-                       {"reference", table.reference.empty() ? "null" : json::text(table.reference)},
-                       {"columns", json::array(table.columns, json::text)},
-                       {"rows", json::array(table.rows, row_json)}});
+Json table_json(const PresetTable& table) {
+  return Json::object({{"title", table.title},
+                       {"reference", table.reference.empty() ? nullptr : Json(table.reference)},
+                       {"columns", table.columns},
+                       {"rows", json_list(table.rows, row_json)}});
 }
 
 }  // namespace
@@ -76,12 +76,12 @@ std::string preset_text(const Preset& preset, const PresetReport& report) {
 }
 
 std::string preset_json(const Preset& preset, const PresetReport& report) {
-  return json::object({{"preset", json::text(preset.name)},
-                       {"title", json::text(preset.title)},
-                       {"source", json::text(preset.source)},
-                       {"conditions", json::array(report.conditions, json::text)},
-                       {"tables", json::array(report.tables, table_json)},
-                       {"findings", json::array(report.findings, json::text)}}) +
+  return json_text(Json::object({{"preset", preset.name},
+                                 {"title", preset.title},
+                                 {"source", preset.source},
+                                 {"conditions", report.conditions},
+                                 {"tables", json_list(report.tables, table_json)},
+                                 {"findings", report.findings}})) +
          "\n";
 }
 
