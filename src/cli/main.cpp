@@ -1,12 +1,16 @@
 // The trestle command: starts ranks and shows what the library would do.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config/config.h"
 #include "base/config/value_text.h"
 #include "cli/calibrate/calibrate.h"
+#include "cli/env.h"
 #include "cli/plan/info.h"
 #include "cli/plan/topology_options.h"
 #include "cli/run/run_command.h"
@@ -19,6 +23,10 @@ namespace {
 
 constexpr int kUsage = 2;  // exit code of a bad command line or variable
 
+std::string trestle_version() {
+  return std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." + std::to_string(TRESTLE_PATCH);
+}
+
 int say(const trestle::Result<std::string>& text) {
   if (!text.ok()) {
     std::fprintf(stderr, "trestle: %s\n", text.error().message.c_str());
@@ -30,6 +38,7 @@ int say(const trestle::Result<std::string>& text) {
 
 struct Arguments {
   trestle::TopologyOptions topology;
+  trestle::EnvOptions env;
   bool markdown = false;
   std::string collective;
   std::string bytes;
@@ -50,53 +59,91 @@ int with_config(Describe describe) {
   return say(describe(config.value()));
 }
 
+// `trestle help sim paper` is `trestle sim paper --help`, and `trestle version` is `trestle --version`.
+std::vector<char*> as_flags(int argc, char** argv) {
+  static char help[] = "--help";
+  static char version[] = "--version";
+  std::vector<char*> words(argv, argv + argc);
+  if (words.size() > 1 && std::string_view(words[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help);
+  } else if (words.size() > 1 && std::string_view(words[1]) == "version") {
+    words[1] = version;
+  }
+  return words;
+}
+
+// CLI11 says of such a word only that it was not expected.
+trestle::Status check_subcommands(const CLI::App& root, const std::vector<char*>& words) {
+  const CLI::App* app = &root;
+  for (size_t i = 1; i < words.size() && words[i][0] != '-'; ++i) {
+    std::vector<std::string_view> known;
+    for (const CLI::App* each : app->get_subcommands({})) known.push_back(each->get_name());
+    if (known.empty()) return {};
+    if (std::ranges::find(known, words[i]) == known.end())
+      return trestle::unknown_name(words[i], "a subcommand", known);
+    app = app->get_subcommand(words[i]);
+  }
+  return {};
+}
+
+// The exit code, if the command line is wrong or asks only for help or the version.
+std::optional<int> parse(CLI::App& app, trestle::RunCommand& run_command, std::vector<char*> words) {
+  if (const trestle::Status known = check_subcommands(app, words); !known.ok()) return say(known.error());
+  try {
+    app.parse(run_command.own_arguments(static_cast<int>(words.size()), words.data()));
+    run_command.parse_more_programs();
+    // CLI11 reports only by exceptions. CallForHelp is one too.
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return std::nullopt;
+}
+
+CLI::App* add_env(CLI::App& app, Arguments& arguments) {
+  CLI::App* env = app.add_subcommand("env", "Print the environment variables with their values");
+  env->add_option("word", arguments.env.word, "Only those with this word in their name, value or meaning");
+  env->add_flag("--changed", arguments.env.changed, "Only those that have another value than the default");
+  env->add_flag("--json", arguments.env.json, "Print a JSON list");
+  env->add_flag("--markdown", arguments.markdown, "Print docs/environment.md instead");
+  return env;
+}
+
+void add_plan(CLI::App& app, Arguments& arguments) {
+  CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, from which candidates, and why");
+  plan->add_option("collective", arguments.collective, "all_reduce, all_gather, ...")->required();
+  plan->add_option("bytes", arguments.bytes,
+                   "Size of the buffer: 1.5M; or, for all-gather-v and reduce-scatter-v, one per rank: 1M,4K,4K,0")
+      ->required();
+  plan->add_option("--type", arguments.type, "Element type (float)");
+  trestle::add_topology_options(*plan, arguments.topology);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Trestle: collective communication between ranks, over all their links", "trestle");
   app.require_subcommand(1);
   Arguments arguments;
-
   trestle::RunCommand run_command(app);
-
-  CLI::App* env = app.add_subcommand("env", "Print the environment variables with their values");
-  env->add_flag("--markdown", arguments.markdown, "Print docs/environment.md instead");
-
+  const CLI::App* env = add_env(app, arguments);
   const trestle::TopoCommand topo(app);
-
-  CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, from which candidates, and why");
-  plan->add_option("collective", arguments.collective, "allreduce, allgather, ...")->required();
-  plan->add_option("bytes", arguments.bytes,
-                   "Size of the buffer: 64M; or, for all-gather-v and reduce-scatter-v, one per rank: 1M,4K,4K,0")
-      ->required();
-  plan->add_option("--type", arguments.type, "Element type (float)");
-  trestle::add_topology_options(*plan, arguments.topology);
-
+  add_plan(app, arguments);
   const trestle::SimCommand sim(app);
   const trestle::TrainCommand train(app);
-
   CLI::App* calibrate = app.add_subcommand(
       "calibrate", "Measure the links between the ranks of a job: trestle run -n 8 -- trestle calibrate");
   calibrate->add_option("--out", arguments.out, "Topology file to write");
+  app.set_version_flag("--version", trestle_version(), "Print the version");
+  app.add_subcommand("version", "Print the version");
+  app.add_subcommand("help", "Print the options of a subcommand: trestle help plan");
 
-  CLI::App* version = app.add_subcommand("version", "Print the version");
-
-  try {
-    app.parse(run_command.own_arguments(argc, argv));
-    run_command.parse_more_programs();
-    // CLI11 reports only by exceptions. CallForHelp is one too.
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
+  if (const auto ended = parse(app, run_command, as_flags(argc, argv))) return *ended;
   if (run_command.parsed()) return run(run_command);
-  if (version->parsed()) {
-    std::printf("%d.%d.%d\n", TRESTLE_MAJOR, TRESTLE_MINOR, TRESTLE_PATCH);
-    return 0;
-  }
   if (sim.parsed()) return with_config([&](const auto& config) { return sim.run(config); });
   if (train.parsed()) return with_config([&](const auto& config) { return train.run(config); });
   if (env->parsed() && arguments.markdown) return say(trestle::config_markdown());
-  if (env->parsed()) return with_config([](const auto& config) { return trestle::config_text(config); });
+  if (env->parsed()) return with_config([&](const auto& config) { return trestle::env_text(config, arguments.env); });
   if (calibrate->parsed())
     return with_config([&](const auto& config) { return trestle::calibrate(config, arguments.out); });
   if (topo.parsed()) return with_config([&](const auto& config) { return topo.run(config); });

@@ -109,7 +109,18 @@ std::vector<Config::Value> agreed_values(const Config& config);
 // "environment", "default", "NCCL_ALGO", "PATH:LINE", ...
 std::string source_text(const Config::Value& value);
 
-std::string config_markdown();                  // docs/environment.md
-std::string config_text(const Config& config);  // `trestle env`
+// A row of the table with its value, for people and programs.
+struct ShownVariable {
+  Config::Value value;
+  std::string fallback;  // the default, in the spelling of the value
+  std::string meaning;
+  std::string allowed;
+};
+// Those whose name, meaning or value contains `word`, however it is written. changed: of these only the ones that have
+// another value than the default.
+std::vector<ShownVariable> shown_variables(const Config& config, const std::string& word = "", bool changed = false);
+
+std::string config_markdown();                                         // docs/environment.md
+std::string config_text(const std::vector<ShownVariable>& variables);  // `trestle env`
 
 }  // namespace trestle

@@ -1,5 +1,6 @@
 // The configuration as text: docs/environment.md and `trestle env`.
 #include <algorithm>
+#include <cctype>
 
 #include "base/config/config_fields.h"
 #include "base/config/config_nccl.h"
@@ -87,18 +88,31 @@ std::string config_markdown() {
   return page;
 }
 
-std::string config_text(const Config& config) {
-  size_t width = 0;
-  for (const Config::Value& value : config.values) width = std::max(width, std::string_view(value.name).size());
-  std::string text;
+std::vector<ShownVariable> shown_variables(const Config& config, const std::string& word, bool changed) {
+  const auto holds = [&word](const std::string& text) {
+    const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+    return word.empty() || !std::ranges::search(text, word, same).empty();
+  };
+  std::vector<ShownVariable> shown;
   for (size_t i = 0; i < config.values.size(); ++i) {
-    const Config::Value& value = config.values[i];
+    const Variable& row = kVariables[i];
+    const ShownVariable each{config.values[i], canonical_text(row, row.fallback), row.help, allowed_values(row)};
+    if (changed && each.value.text == each.fallback) continue;
+    if (holds(row.name) || holds(each.meaning) || holds(each.value.text)) shown.push_back(each);
+  }
+  return shown;
+}
+
+std::string config_text(const std::vector<ShownVariable>& variables) {
+  size_t width = 0;
+  for (const ShownVariable& each : variables) width = std::max(width, std::string_view(each.value.name).size());
+  std::string text;
+  for (const auto& [value, fallback, meaning, allowed] : variables) {
     std::string line(value.name);
     line.resize(width, ' ');
     line.append(" = ").append(value.text.empty() ? "(empty)" : value.text);
     line.append("  [").append(source_text(value)).append("]").append(value.agreed ? " [agreed]" : "");
-    text.append(line).append("\n    ").append(kVariables[i].help).append(" ");
-    text.append("(").append(allowed_values(kVariables[i])).append(")\n");
+    text.append(line).append("\n    ").append(meaning).append(" (").append(allowed).append(")\n");
   }
   return text;
 }

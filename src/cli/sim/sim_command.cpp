@@ -52,7 +52,7 @@ Result<Collective> collective_of(const std::string& name) {
   const bool known = collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
                      collective == Collective::kAllGather;
   if (!known)
-    return bad("--collective: " + name + " cannot be simulated; it must be allreduce, reducescatter or allgather");
+    return bad("--collective: " + name + " cannot be simulated; it must be all_reduce, reduce_scatter or all_gather");
   return collective;
 }
 
@@ -189,7 +189,7 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   SimCommandOptions& o = *options_;
   const auto add_shared = [&o](CLI::App* command) {
     command->add_option("--topo", o.topology_file, "JSON topology file");
-    command->add_option("--collective", o.collective, "allreduce, reducescatter or allgather (allreduce)");
+    command->add_option("--collective", o.collective, "all_reduce, reduce_scatter or all_gather (all_reduce)");
     command->add_option("--chunks", o.chunks, "Number of chunks (64)");
     command->add_flag("--json", o.json, "Print one JSON object");
     command->add_option("--plot", o.plot_file, "Write an SVG picture to this file");

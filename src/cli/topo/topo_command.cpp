@@ -68,7 +68,8 @@ TopoCommand::TopoCommand(CLI::App& app) : options_(std::make_unique<TopoCommandO
   options_->topo = topo;
   add_topology_options(*topo, options_->topology);
   topo->add_flag("--json", options_->json, "Print JSON; with dimensions it is a topology file");
-  topo->add_option("--svg", options_->picture, "Also write a picture to this file");
+  topo->add_option("--plot", options_->picture, "Also write an SVG picture to this file");
+  topo->add_option("--svg", options_->picture)->group("");  // its first name
 }
 
 TopoCommand::~TopoCommand() = default;

@@ -24,7 +24,7 @@ class TopoCommand {
   TopoCommand& operator=(const TopoCommand&) = delete;
 
   bool parsed() const;
-  // Returns the text for standard output, and writes the file that --svg names. If a launcher has started several
+  // Returns the text for standard output, and writes the file that --plot names. If a launcher has started several
   // ranks, all of them meet; rank 0 returns the text and the others "". Errors are one sentence.
   Result<std::string> run(const Config& config) const;
 

@@ -79,7 +79,7 @@ TEST(ConfigFile, ErrorsNameFileLineAndNearestMatch) {
       << config.error().message;
   const Result<Config> secret = parse_config({}, file_of("TRESTLE_SECRET=hunter2"));
   EXPECT_EQ(secret.value().secret, "hunter2");
-  EXPECT_EQ(config_text(secret.value()).find("hunter2"), std::string::npos);
+  EXPECT_EQ(config_text(shown_variables(secret.value())).find("hunter2"), std::string::npos);
 }
 
 TEST(ConfigFile, StandsBetweenEnvironmentAndFallback) {
@@ -94,7 +94,7 @@ TEST(ConfigFile, StandsBetweenEnvironmentAndFallback) {
   EXPECT_EQ(value_of(config, "TRESTLE_DEBUG").source, ConfigSource::kFile);
   EXPECT_EQ(value_of(config, "TRESTLE_SOCKET_IFNAME").source, ConfigSource::kNccl);
   EXPECT_EQ(value_of(config, "TRESTLE_SCHED").source, ConfigSource::kDefault);
-  const std::string text = config_text(config);
+  const std::string text = config_text(shown_variables(config));
   for (const char* part : {"[environment]", "[f:2]", "[NCCL_SOCKET_IFNAME]", "[default]"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
@@ -221,8 +221,8 @@ TEST(ConfigStruct, HoldsAgainstEverythingElse) {
   EXPECT_EQ(config.staging_bytes, 64 << 20);
   EXPECT_EQ(value_of(config, "TRESTLE_STAGING").source, ConfigSource::kStruct);
   EXPECT_EQ(config_hash(config), config_hash(parse_config({}).value()));
-  EXPECT_EQ(config_text(config).find("hunter2"), std::string::npos);
-  EXPECT_NE(config_text(config).find("[config struct]"), std::string::npos);
+  EXPECT_EQ(config_text(shown_variables(config)).find("hunter2"), std::string::npos);
+  EXPECT_NE(config_text(shown_variables(config)).find("[config struct]"), std::string::npos);
   const Status refused = override_value(config, "TRESTLE_STAGING", "1");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message.rfind("config.stagingBytes: TRESTLE_STAGING=1: must be bytes from", 0), 0u);
