@@ -100,8 +100,9 @@ if(TARGET trestle_perf)
     endif()
   endforeach()
 endif()
+# As they lie in the repository, so that their links lead to each other.
 install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime PATTERN "*.cmake" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime PATTERN "*.cmake" EXCLUDE)
 
 # ---- A Debian package: cpack -G DEB --config build/CPackConfig.cmake
 

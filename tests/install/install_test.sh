@@ -46,7 +46,8 @@ needs_the_library() {
 cp -r "$source_folder/tests/install/example" "$work/example"
 install_into "$work/all"
 install_into "$work/archive" headers static
-for file in include/trestle/trestle.h bin/trestle libexec/trestle/all_reduce_perf share/doc/trestle/README.md; do
+for file in include/trestle/trestle.h bin/trestle libexec/trestle/all_reduce_perf share/doc/trestle/README.md \
+  share/doc/trestle/docs/architecture.md; do
   [[ -e "$work/all/$file" ]] || fail "$file was not installed"
 done
 if grep -rlF -e "$build" -e "$source_folder" "$work"/all/lib*/cmake "$work"/all/lib*/pkgconfig "$work"/archive/lib*; then
