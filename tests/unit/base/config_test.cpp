@@ -100,6 +100,7 @@ TEST(Config, RowsAreWellFormed) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_EQ(std::string(row.name).rfind("TRESTLE_", 0), 0u);
     EXPECT_STRNE(row.help, "");
+    EXPECT_LE(std::string(row.help).size(), 100U) << row.name << ": the rest belongs to `more`";
     EXPECT_FALSE(allowed_values(row).empty());
     EXPECT_LE(row.low, row.high) << row.name;
   }
