@@ -40,7 +40,7 @@ if(TARGET trestle_nccl)
   install(TARGETS trestle_nccl LIBRARY DESTINATION ${nccl_dir} COMPONENT runtime NAMELINK_COMPONENT devel)
 endif()
 
-# The same objects once more as one archive: what it needs is for its users to link (trestle::trestle_static, pkg-config --static).
+# All objects once more as one archive: what it needs is for its users to link (trestle::trestle_static, pkg-config --static).
 set(static_libraries stdc++ m ${CMAKE_DL_LIBS})
 if(SODIUM_FOUND)
   list(APPEND static_libraries ${SODIUM_LIBRARIES})

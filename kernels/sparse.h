@@ -51,7 +51,7 @@ struct Accumulated {
 // sums[i] += values[i]. values: elements of T, equal to sums or disjoint from it.
 template <class T>
 Accumulated accumulate(T* sums, const std::byte* values, size_t elements);
-// The same with values of kFloat16 or kBfloat16 (CHECKed).
+// accumulate() with values of kFloat16 or kBfloat16 (CHECKed).
 Accumulated accumulate_widened(float* sums, const std::byte* values, size_t elements, DataType type);
 
 // With a list of indices there is nothing to vectorise on most processors: loads go to unrelated cache lines. indices:

@@ -30,7 +30,7 @@ int main(void) {
   EXPECT(nranks == 4);
 
   sum_with(NULL, "as it is found");
-  config.dims = "2x2"; /* the same as TRESTLE_DIMS; the first is the innermost */
+  config.dims = "2x2"; /* as TRESTLE_DIMS; the first is the innermost */
   sum_with(&config, "2x2, the fastest schedule");
   config.sched = "themis";
   config.chunks = 8;

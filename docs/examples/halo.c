@@ -42,7 +42,7 @@ int main(void) {
   const int all = nranks * kCells;
   for (int i = 1; i <= all; ++i) whole[i] = start_temperature(i);
   for (int step = 0; step < kSteps; ++step) spread(whole, next, all);
-  for (int i = 1; i <= kCells; ++i) EXPECT(cells[i] == whole[rank * kCells + i]); /* the same bits */
+  for (int i = 1; i <= kCells; ++i) EXPECT(cells[i] == whole[rank * kCells + i]); /* bit by bit */
   printf("rank %d: its part of the rod is right after %d steps\n", rank, kSteps);
   MUST(trestleCommDestroy(comm), NULL);
   return 0;

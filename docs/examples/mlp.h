@@ -48,7 +48,7 @@ static float number(unsigned* state) {
   return (float)(*state >> 8) / 8388608.0f - 1.0f;
 }
 
-/* The same parameters on all ranks, other points on each. */
+/* All ranks start with equal parameters, and each has points of its own. */
 static void start(int rank) {
   unsigned model = 1, data = 100u + (unsigned)rank;
   for (int t = 0; t < kTensors; ++t) {

@@ -219,7 +219,7 @@ static void train_by_largest(Training* t) {
   snprintf(t->note, sizeof t->note, "%d of %d elements travel in each step", (int)stats.elements, kParameters);
 }
 
-/* The same plan with plain all-reduces over the same buffers must give the same parameters, bit by bit. */
+/* Plain all-reduces by the same plan over the same buffers must give equal parameters, bit by bit. */
 static void compare_with_plain(Training* split, Exchange* context) {
   static Training plain;
   plain = *split;

@@ -52,8 +52,8 @@ typedef enum TRESTLE_ANY_INT {
 typedef void (*trestleGradUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
                                     void* parameter);
 
-/* The same for policies that delay gradients. `gradient` sums those of `batches` steps, at least 1, of which the oldest
- * is `age` steps older than the present one. Other policies give 1 and 0. */
+/* As trestleGradUpdate_t, for policies that delay gradients. `gradient` sums those of `batches` steps, at least 1, of
+ * which the oldest is `age` steps older than the present one. Other policies give 1 and 0. */
 typedef void (*trestleGradMergedUpdate_t)(void* context, int tensor, size_t offset, size_t count, const void* gradient,
                                           void* parameter, int batches, int age);
 

@@ -227,7 +227,7 @@ TRESTLE_API trestleResult_t trestleGetUniqueId(trestleUniqueId* id);
  * exchange through their launcher (PMI, PMIx), for which each of them must create a communicator of more than one
  * rank; what the launcher's other variables say (docs/launching.md). One rank without an id (nranks 1) needs none. */
 TRESTLE_API trestleResult_t trestleCommInitRank(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank);
-/* The same; config may be NULL. */
+/* CommInitRank with a configuration; config may be NULL. */
 TRESTLE_API trestleResult_t trestleCommInitRankConfig(trestleComm_t* comm, int nranks, trestleUniqueId id, int rank,
                                                       const trestleConfig_t* config);
 /* All ranks in this process: comms[0..nranks-1]. devlist[r], unless it is NULL: rank r's device, as config.device. */
@@ -315,7 +315,7 @@ TRESTLE_API trestleResult_t trestleEventRecord(trestleEvent_t event, trestleStre
 /* Waits for the event (as last recorded before this call). trestleSuccess: it was never recorded, or all its work
  * succeeded. Otherwise its failure, at every call. */
 TRESTLE_API trestleResult_t trestleEventSynchronize(trestleEvent_t event);
-/* The same without waiting: trestleInProgress if the event is not complete yet. Drives progress. */
+/* EventSynchronize without waiting: trestleInProgress if the event is not complete yet. Drives progress. */
 TRESTLE_API trestleResult_t trestleEventQuery(trestleEvent_t event);
 typedef void (*trestleNotifyFunction_t)(void* context, trestleResult_t result);
 /* Makes the library call `function` once when the event (as last recorded before this call) is complete, with what

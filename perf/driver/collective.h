@@ -97,7 +97,7 @@ void fill_own_send(const Case& c, void* send);
 void fill_copy_expected(const Case& c, int source, size_t first, size_t count, void* out);
 // A receive buffer of blocks of c.count elements. Block p is from rank p's data, starting there at `start`.
 void fill_blocks_expected(const Case& c, size_t start, size_t first, size_t count, void* out);
-// The same, with start 0.
+// Blocks of c.count elements as above, with start 0.
 void fill_gathered_expected(const Case& c, size_t first, size_t count, void* out);
 
 }  // namespace trestle::perf

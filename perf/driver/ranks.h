@@ -50,7 +50,7 @@ class Ranks {
   // One value per thread, combined over all threads of all processes; the same result everywhere. Sums of integers are
   // exact to 2^53.
   double combine(double value, Combine how);
-  // The same, element by element.
+  // Several values per thread, combined element by element.
   std::vector<double> combine(const std::vector<double>& values, Combine how);
   // Every rank's copy of its thread's values, in rank order.
   std::vector<std::vector<double>> gather(const std::vector<double>& values);

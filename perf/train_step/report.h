@@ -23,7 +23,7 @@ struct PolicyOutcome {
   double copied_bytes = 0;
   bool delayed = false;          // its updates may have the gradients of earlier steps, and of several
   double updates = 0;            // with gradients
-  double simulated_updates = 0;  // the same as planned
+  double simulated_updates = 0;  // those that the plan has
   double late_s = 0;             // mean delay of gradients, because the processors were busy
   std::vector<double> ready_ns;  // every timed call of trestleGradReady on every rank
   bool compared = false;         // not where updates are delayed or compressed

@@ -55,13 +55,13 @@ struct Algorithm {
 
 inline constexpr uint32_t kFewSources = 8;
 
-// The same for any kind that it serves.
+// Algorithm::most_sources for any kind that the algorithm serves.
 inline uint32_t most_sources(const Algorithm& algorithm, PhaseKind kind, int32_t group_size) {
   if (group_size == 1 || !reduces(kind)) return 1;
   return algorithm.most_sources == nullptr ? kFewSources : algorithm.most_sources(kind, group_size);
 }
 
-// The same for any kind that it serves.
+// Algorithm::in_rank_order for any kind that the algorithm serves.
 inline bool keeps_rank_order(const Algorithm& algorithm, PhaseKind kind, int32_t group_size) {
   if (group_size == 1 || !reduces(kind)) return true;
   return algorithm.in_rank_order != nullptr && algorithm.in_rank_order(kind, group_size);

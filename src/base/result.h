@@ -15,7 +15,7 @@
 
 namespace trestle {
 
-// The same numbers as trestleResult_t (include/trestle/trestle.h); src/api/communicators.cpp asserts that at compile
+// Numbers as those of trestleResult_t (include/trestle/trestle.h); src/api/communicators.cpp asserts that at compile
 // time.
 enum class Code : int {
   kSuccess = 0,

@@ -108,7 +108,7 @@ class Device {
   // Host memory that is pinned and has the same address on host and device.
   virtual Result<std::byte*> allocate_pinned(uint64_t bytes) = 0;
   virtual Status free_pinned(std::byte* memory) = 0;
-  // The same for memory that is there already.
+  // Pins ordinary host memory; it then has one address on host and device.
   virtual Status pin(std::byte* memory, uint64_t bytes) = 0;
   virtual Status unpin(std::byte* memory) = 0;
 
@@ -119,9 +119,9 @@ class Device {
   // same allocation may be opened several times.
   virtual Result<std::byte*> open(const MemoryTicket& ticket) = 0;
   virtual Status close(std::byte* opened) = 0;  // as open() returned it
-  // The same by descriptors. Such memory exists as long as any process has it mapped, so whoever reads it is not harmed
-  // when its owner frees it or dies; CUDA leaves that open for tickets. False from maps_descriptors(): the others
-  // return an error.
+  // Sharing and opening by descriptors. Such memory exists as long as any process has it mapped, so whoever reads it is
+  // not harmed when its owner frees it or dies; CUDA leaves that open for tickets. False from maps_descriptors(): the
+  // others return an error.
   virtual bool maps_descriptors() const = 0;
   // bytes: whole blocks of kDescribedBlockBytes. All devices of this process that reach this one may use it.
   virtual Result<DescribedMemory> allocate_described(uint64_t bytes) = 0;

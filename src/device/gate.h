@@ -98,7 +98,7 @@ class Mark {
   }
   // The ticket that is reached when everything submitted to the stream before has been done. Enqueues. Needs room.
   Result<uint32_t> put(StreamHandle* stream);
-  // The same, where a kernel writes the ticket when it begins: submit(word, ticket) submits it. Only with kWord.
+  // put() where a kernel writes the ticket when it begins: submit(word, ticket) submits the kernel. Only with kWord.
   template <class Submit>
   Result<uint32_t> put_by(StreamHandle* stream, Submit&& submit) {
     const uint32_t ticket = last_.load(std::memory_order_relaxed) + 1;
@@ -116,7 +116,7 @@ class Mark {
   // Asks. The last ticket that was reached; 0: none yet. Error: the device failed, found at the latest in the 1024th
   // call that finds nothing new.
   Result<uint32_t> reached();
-  // The same, but with kWord it never asks the driver, so a failure of the device stays unnoticed.
+  // reached(), but with kWord it never asks the driver, so a failure of the device stays unnoticed.
   Result<uint32_t> reached_by_word();
   // Whether every ticket was reached that put() has returned so far.
   Result<bool> is_clear();

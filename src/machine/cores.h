@@ -20,7 +20,7 @@ struct Core {
 // Neighbours in the list are neighbours on the machine. Error: the machine does not tell which processors form a core.
 Result<std::vector<Core>> usable_cores();
 
-// The same from a layout. usable: the processors that may be used, ascending.
+// The cores of a layout. usable: the processors that may be used, ascending.
 Result<std::vector<Core>> cores_of(const MachineLayout& layout, const std::vector<int>& usable);
 
 // The processors of this process's affinity mask, ascending.

@@ -45,7 +45,7 @@ class MemIndex {
       if ((before & 1) == 0 && version_.load(std::memory_order_relaxed) == before) return place;
     }
   }
-  // The same for one byte, without waiting for a writer. For an index inherited through a fork, whose writer may be
+  // Where one byte lies, without waiting for a writer. For an index inherited through a fork, whose writer may be
   // gone in the middle of its work. Then the result may be wrong.
   MemPlace peek(const void* pointer) const { return look(reinterpret_cast<uintptr_t>(pointer), 1); }
   // Makes room for so many entries. std::bad_alloc: nothing changed.

@@ -89,7 +89,7 @@ class PlanBuilder {
   Plan plan_;
   Cells cells_;
   std::vector<uint32_t> sent_;      // number of messages so far, by peer
-  std::vector<uint32_t> received_;  // the same
+  std::vector<uint32_t> received_;  // number of messages so far, by peer
   std::vector<CellHistory> histories_;
   std::vector<Edge> edges_;  // of the step being closed
 };

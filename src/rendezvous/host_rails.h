@@ -45,8 +45,8 @@ struct RailListener {
 // listener that this rank has anyway, unless its interface is down and another one is not. Its address is `met_at`,
 // whatever the request says. Never an error: a rail at which no port is free is left out, with a line at INFO.
 std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest request);
-// The same where no interface has the address `met_at` any more, as when it was taken from one that is down. Empty: one
-// has it, or there is no rail.
+// Listeners where no interface has the address `met_at` any more, as when it was taken from one that is down. Empty:
+// one has it, or there is no rail.
 std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request);
 
 // What neighbours are told: the addresses of the listeners in their order, as many as fit. Rails are published as

@@ -75,7 +75,7 @@ struct SimReport {
 Result<SimReport> simulate_schedule(SimModel model, const Schedule& schedule, const Topology& topology,
                                     const SimulateOptions& options);
 
-// The same options for the model of steps alone: for planners that choose schedules with it.
+// `options` as those of the model of steps alone: for planners that choose schedules with it.
 StepsOptions steps_options(const SimulateOptions& options);
 
 }  // namespace trestle

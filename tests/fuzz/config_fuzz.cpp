@@ -55,7 +55,7 @@ void check_error(const Error& error, const Environment& environment) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // The same text as a file gives at most a sentence that names the place.
+  // A file with this text gives at most a sentence that names the place.
   const Result<FileValues> file = parse_config_file({reinterpret_cast<const char*>(data), size}, "file");
   CHECK(file.ok() || file.error().message.starts_with("file:"), "an error of a file does not say where it is");
   const Environment environment = environment_of({reinterpret_cast<const char*>(data), size});

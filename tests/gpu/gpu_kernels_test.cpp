@@ -70,7 +70,7 @@ class GpuKernels : public OnFirstDevice {
   // What a result may have in place of the CPU's NaN.
   enum class Nans {
     kEqual,
-    kQuiet,  // the same one, quiet or not: compilers may make a plain float's NaN quiet that is handed on
+    kQuiet,  // the CPU's, quiet or not: compilers may make a plain float's NaN quiet that is handed on
     kAny,    // an addition, a multiplication or a division makes it
   };
   static Nans nans_of(const ReduceSpec& spec, size_t sources) {

@@ -71,7 +71,7 @@ TEST_P(GpuQueue, CopiesPiecesOfAnyLength) {
   }
 }
 
-// The same sum again and again, in place.
+// One sum again and again, in place.
 struct Additions {
   explicit Additions(std::byte* base)
       : write{base, kBytes}, first{base, kBytes}, second{base + kBytes, kBytes}, works(1000) {

@@ -123,7 +123,7 @@ TEST_F(GpuStreams, CallsAreOrderedAmongCopies) {
   }
 }
 
-// The same in memory of the device.
+// Calls and copies in memory of the device.
 TEST_F(GpuStreams, CallsOnDeviceMemoryAreOrderedAmongCopies) {
   for (size_t r = 0; r < 2; ++r) {
     Rank& rank = ranks_[r];

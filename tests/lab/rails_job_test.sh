@@ -23,7 +23,7 @@ check_rows() {
   done
 }
 
-# The same as a report, and as lines of the log when the communicator is destroyed.
+# The rails in a report, and as lines of the log when the communicator is destroyed.
 check_report() {
   TRESTLE_DEBUG=INFO "$lab" ranks -- "$LAB_BUILD/perf/all_reduce_perf" -b 4M -e 4M -w 1 -n 2 -X 1 -J "$files/report.json" \
     >"$files/out" 2>&1 || fail "a job without faults failed"

@@ -73,7 +73,7 @@ class PretendDevice {
   std::atomic<bool> holds_{false};
   const UniqueFd file_;
   std::byte* guarded_ = nullptr;  // as given out: no access
-  std::byte* real_ = nullptr;     // the same bytes
+  std::byte* real_ = nullptr;     // the bytes of guarded_, with access
   Mutex mutex_;
   Blocks device_ TRESTLE_GUARDED_BY(mutex_);
   Blocks pinned_ TRESTLE_GUARDED_BY(mutex_);

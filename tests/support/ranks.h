@@ -91,7 +91,7 @@ void isolated(const std::function<void()>& body, const Env& env = {}, int watchd
 // and more while other programs keep it busy. Processes that work and meet find out how slow it is now. The test calls
 // this before the case, so that all ranks have the same deadline.
 int64_t patient_ms(int processes, int64_t least_ms);
-// The same settings with such a deadline.
+// `settings` with such a deadline.
 Settings patient(Settings settings);
 // A job of processes that all must end well.
 void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,

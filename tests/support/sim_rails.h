@@ -45,7 +45,7 @@ class SimRails final : public Clock {
   void reset(size_t rail, int32_t a, int32_t b);  // between these two ranks alone
   // From now on nothing arrives, and no connection is made.
   void silence(size_t rail) { silent_[rail] = true; }
-  // The same for the connections of one rank: the cable of its host.
+  // Silences the connections of one rank: the cable of its host.
   void silence(size_t rail, int32_t rank) { silent_ends_[rail].insert(rank); }
   // What was under way when it became silent stays lost, and so do the connections of then.
   void heal(size_t rail) {

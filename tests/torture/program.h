@@ -19,7 +19,7 @@ enum class Act {
   kRecord,      // event `number` on stream `stream`
   kWaitEvent,   // stream `stream` waits for event `number`
   kSyncEvent,   // event `number`: Synchronize, or Query until done
-  kSyncStream,  // the same for stream `stream`
+  kSyncStream,  // stream `stream`: Synchronize, or Query until done
   kSyncComm,    // communicator `comm`
   kBarrier,     // calls[0], and a check that all ranks had come
   kSplit,       // `comm` by colors and keys

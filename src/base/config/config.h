@@ -98,7 +98,8 @@ Environment process_environment();
 
 // The process's configuration, parsed once, at the first call. That call also configures the log and logs warnings.
 const Result<Config>& process_config_result();
-// The same, or the defaults if it could not be parsed. By then the creation of a communicator has returned the error.
+// The process's configuration, or the defaults if it could not be parsed. By then the creation of a communicator has
+// returned the error.
 const Config& process_config();
 
 // Hash over the rows marked agreed, equal on every host for equal configurations. If hashes differ, agreed_values of

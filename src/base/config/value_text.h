@@ -29,7 +29,7 @@ Result<PortRange> parse_port_range(std::string_view text);              // 5000-
 std::vector<std::string> split(std::string_view text, char separator);  // items may be empty; an empty text has none
 
 std::string bytes_text(int64_t bytes);       // the shortest text that parse_bytes reads back: 64M
-std::string duration_text(int64_t time_ns);  // the same for parse_duration_ns: 10m, 200ms
+std::string duration_text(int64_t time_ns);  // the shortest text that parse_duration_ns reads back: 10m, 200ms
 
 // Smallest number of insertions, deletions and replacements that turn one text into the other (Levenshtein).
 size_t edit_distance(std::string_view a, std::string_view b);

@@ -19,7 +19,7 @@ Result answer(trestleResult_t result);
 
 // Refuses a call with a sentence. In an open group this refuses the whole group, as any refused call does.
 __attribute__((format(printf, 2, 3))) Result refuse(Result code, const char* format, ...);
-// The same sentence again, for the end of a group.
+// Refuses with a sentence that a call of the group got before, for the end of the group.
 Result refuse_again(Result code, const char* sentence);
 const char* last_refusal();
 

@@ -43,7 +43,7 @@ class Outlet {
 
   UniqueFd owned_;
   const int fd_;
-  UniqueFd unblocking_;  // the same terminal or pipe, opened once more; empty: fd_ is used
+  UniqueFd unblocking_;  // the terminal or pipe of fd_, opened once more; empty: fd_ is used
   bool socket_ = false;
   std::string queue_;
   size_t written_ = 0;  // of the queue

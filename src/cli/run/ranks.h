@@ -39,7 +39,7 @@ class Ranks {
   // The running ranks, and those that were told to end and have left processes behind.
   std::vector<RankName> present() const;
   void signal(int number);  // to the process groups of present()
-  void tell(int number);    // the same, with a signal that ends them; also reaches stopped processes
+  void tell(int number);    // signal() with one that ends them; also reaches stopped processes
 
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();

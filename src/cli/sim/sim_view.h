@@ -77,7 +77,7 @@ std::string lane_name(const Topology& topology, uint8_t dimension);
 std::vector<uint32_t> rows_of(const SimLane& lane);
 // For each of `bins` equal parts of the time, the fraction in which the link was busy, 0 to 1.
 std::vector<double> activity(const SimLane& lane, double time_ns, uint32_t bins);
-// The same of all links, weighted by their bandwidths.
+// The busy fraction of all links together, weighted by their bandwidths.
 std::vector<double> total_activity(const SimView& view, uint32_t bins);
 
 }  // namespace trestle

@@ -16,7 +16,7 @@ struct ScheduleVariant {
 
 // One per policy, for policy themis one per rule. The baseline comes first.
 std::vector<ScheduleVariant> schedule_variants();
-// The same, and the other members of auto's portfolio.
+// schedule_variants() and the other members of auto's portfolio.
 std::vector<ScheduleVariant> explained_variants();
 
 }  // namespace trestle

@@ -8,7 +8,7 @@ namespace trestle {
 namespace {
 
 constexpr size_t kMostRanks = 64;   // that get a line
-constexpr size_t kMostOthers = 16;  // the same of hosts
+constexpr size_t kMostOthers = 16;  // hosts that get a line
 
 using Lines = std::vector<std::string>;
 

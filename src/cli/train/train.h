@@ -19,7 +19,7 @@ struct TrainOptions {
   std::string workload;
   std::string compute;    // forward,backward in seconds
   std::string cost;       // a,b of an all-reduce: seconds, seconds per byte
-  std::string cost_half;  // the same of a reduce-scatter or an all-gather; else half of `cost`
+  std::string cost_half;  // a,b of a reduce-scatter or an all-gather; else half of `cost`
   std::string copy;       // seconds per byte that is copied into a fused buffer or out of it; else copies are free
   std::string network;    // alpha,beta,gamma,workers,algorithm
   std::string topo;       // a topology file, whose costs the library's model predicts

@@ -93,7 +93,7 @@ bool DeviceWiring::may_have_path(int32_t peer) const {
          may_have_host_path(peer);
 }
 
-// The same, for outboxes in host memory: devices that may not read each other still read that.
+// Whether the two may have outboxes in host memory: devices that may not read each other still read that.
 bool DeviceWiring::may_have_host_path(int32_t peer) const {
   return device_ >= 0 && wiring_.infos[static_cast<size_t>(peer)].addresses.contains(kGpuAddress) &&
          at_.apart(rank_, peer) == Reach::kHost &&

@@ -44,7 +44,7 @@ class Routing {
   RankRoutes routes(int32_t rank) const;
   // Preferred bytes of messages of long blocks of a call whose data lies in that place on all ranks.
   uint64_t segment_bytes(int32_t a, int32_t b, MemoryPlace place = MemoryPlace::kHost) const;
-  // The same between the members of a group, of neighbours in it and of the first one with the others: the least.
+  // The least segment_bytes() between members of a group: between neighbours in it, and the first one and the others.
   uint64_t group_segment_bytes(const std::vector<int32_t>& group, MemoryPlace place = MemoryPlace::kHost) const;
   // Messages of this carrier are divided over several rails. Each rank says so of its own transports.
   void divide(const Carrier& carrier) { divided_.push_back(carrier); }

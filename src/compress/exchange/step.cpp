@@ -27,7 +27,7 @@ Status check_indices(const uint32_t* indices, size_t elements, size_t count) {
                                          std::to_string(count) + " came from another rank"};
 }
 
-// The same sentence on all ranks.
+// All ranks return this sentence, so it names the rank.
 Error no_memory_on(size_t rank) {
   return Error{Code::kSystemError,
                std::string(kCall) + ": rank " + std::to_string(rank) + " has no memory to select elements"};

@@ -15,7 +15,7 @@ struct CallBytes {
   uint64_t taken = 0;  // bytes of the receive buffer that it writes
 };
 
-// The same in elements.
+// What a rank gives and takes, in elements.
 struct CallElements {
   uint64_t sent = 0;
   uint64_t received = 0;

@@ -32,7 +32,7 @@ enum class ChunkCut : uint8_t { kCanonical, kContiguous };
 // Ranges of V of all units of one chunk, indexed by rank.
 std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const Topology& topology,
                                       uint64_t elements, uint32_t element_bytes, ChunkCut cut);
-// The same with the canonical cut, for shards that need not be equal.
+// Units of one chunk by the canonical cut, for shards that need not be equal.
 std::vector<ElementRange> chunk_units(const Schedule& schedule, uint32_t chunk, const std::vector<ElementRange>& shards,
                                       uint32_t element_bytes);
 

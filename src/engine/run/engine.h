@@ -98,7 +98,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Number of operations that are bound and not done.
   void count_pending(size_t operations) { pending_.fetch_add(operations, std::memory_order_acq_rel); }
   size_t pending() const { return pending_.load(std::memory_order_acquire); }
-  // The same, without operations that their streams have passed. Not for holders of the progress lock.
+  // pending() without operations that their streams have passed. Not for holders of the progress lock.
   size_t settled_pending();
   // The engine's counters. Any thread, within the rules in Statistics.
   Statistics& statistics() { return statistics_; }
@@ -129,7 +129,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Sets the communicator's failure. The first one stays, later ones are ignored. Operations end with it at the next
   // progress.
   void fail(Error error);
-  // The same, for a failure of a user-defined function on this rank.
+  // fail() for a failure of a user-defined function on this rank.
   void fail_of_user(Error error);
   // The same, because this rank has no memory, which this itself does not need: the watch thread tells the others
   // (tell_failure).
@@ -163,7 +163,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void unlock() TRESTLE_RELEASE(progress_) { progress_.unlock(); }
   // One round of progress, unless another thread drives. True if anything moved.
   bool try_progress();
-  // The same, by a thread that will not stay. If anything moved, it wakes a sleeper, which continues what this round
+  // One round, by a thread that will not stay. If anything moved, it wakes a sleeper, which continues what this round
   // left half done. A thread that comes rarely has the transports look everywhere.
   bool help();
   // How a waiting thread should behave.
@@ -186,7 +186,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Sleeps until something happens, at most timeout_ms. May return early for no reason. Returns at once when done() is
   // true. done() is checked when this thread counts as a sleeper already, so code that makes it true later rings.
   void sleep(int timeout_ms, const std::function<bool()>& done);
-  // The same in parts, for a thread that sleeps at several engines, at most `most_ms`.
+  // sleep() in parts, for a thread that sleeps at several engines, at most `most_ms`.
   struct Sleep {
     enum class State : uint8_t {
       kBusy,    // there is something to do
@@ -282,12 +282,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const bool crowded_;  // EngineConfig::crowded
   Patience patience_;
   Statistics statistics_;                       // outlives the operations, which count in it
-  StagingPool staging_{statistics_.staging()};  // the same
+  StagingPool staging_{statistics_.staging()};  // outlives the operations, which borrow from it
   struct DevicePools {
     ClaimPool staging;
     ClaimPool bounces;
   };
-  const std::unique_ptr<DevicePools> device_;  // the same; nullptr: there is no device
+  const std::unique_ptr<DevicePools> device_;  // outlives the operations; nullptr: there is no device
   const std::vector<Polled*> polled_;          // those of config_ that exist
   Agreement agreement_ TRESTLE_GUARDED_BY(progress_);
   std::vector<std::unique_ptr<Transport>> transports_;

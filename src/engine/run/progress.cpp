@@ -19,7 +19,7 @@ namespace trestle {
 namespace {
 
 constexpr int kOwnSleepMs = 100;   // how often a sleeping waiter checks deadlines
-constexpr int kOthersSleepMs = 1;  // the same where no other thread drives the other engines
+constexpr int kOthersSleepMs = 1;  // how often where no other thread drives the other engines
 
 // For waits whose engine is not known.
 Patience& common_patience() {

@@ -59,7 +59,7 @@ class Progress {
   // one at a time and under no lock.
   Status expect_notification();
   void run_notification(std::function<void()> notification);
-  // The same for a list of one, which takes no memory.
+  // run_notification() with a list of one function, which takes no memory.
   void run_notification(std::list<std::function<void()>> notification);
   // From now on no notification starts; one that runs already continues.
   static void process_exits();

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kSleepNs = 100'000'000;        // how often it checks deadlines while it sleeps at engines
 constexpr int64_t kUndrivenNs = 50'000;          // it takes an engine with work that no thread drove for this long
-constexpr int64_t kCrowdedUndrivenNs = 200'000;  // the same where its caller may have to wait for a processor
+constexpr int64_t kCrowdedUndrivenNs = 200'000;  // this long where its caller may have to wait for a processor
 constexpr int kLongestWatch = 8;                 // in units of that time
 constexpr int kWatchAfterWork = 40;              // in units of that time; then it sleeps until the bell rings
 constexpr int64_t kSliceNs = 5'000'000;          // a caller may lose its processor for this long

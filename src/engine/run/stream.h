@@ -115,7 +115,7 @@ struct ToActivate {
 struct StreamItem {
   // Operations that are not done. Never empty in an item that began with some.
   std::vector<Operation*> operations;
-  ToActivate to_activate;  // the same, until they are
+  ToActivate to_activate;  // operations of this item that are not active yet
   std::shared_ptr<Recording> record;
   std::shared_ptr<Recording> wait;
   std::list<std::weak_ptr<Stream>> waiter;  // the stream itself, until `wait` has it
@@ -177,7 +177,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Takes the place of a call that comes next. With an outer stream this must be done first, and may be refused;
   // without one it does nothing.
   Result<StreamEntry> enter() { return outer_ == nullptr ? StreamEntry() : enter(true, true); }
-  // The same for a call of this engine that can go into the outer stream as a kernel (OuterStream::put_kernel). It does
+  // enter() for a call of this engine that can go into the outer stream as a kernel (OuterStream::put_kernel). It does
   // if there are kernels, and if all that is queued here are calls of this engine: if one of another engine failed, the
   // kernel would not know, and its input would not exist. may_enter(): whether it would be refused. After that only a
   // failure of the driver refuses. Only with an outer stream.

@@ -47,7 +47,7 @@ class StreamPoller {
 
   // For as long as the stream exists. Error: the thread could not be started; nothing was added.
   Status add(const std::shared_ptr<Stream>& stream);
-  // The same for a stream of the launches of a graph, which never waits.
+  // add() for a stream of the launches of a graph. Never waits.
   void add_place(const std::shared_ptr<Stream>& stream);
   // For calls that nothing drives any more: fails their engines, and lets the outer streams go past them although they
   // are not done. only: those of this engine that are next on their streams; nullptr: all. Leaves out streams of

@@ -38,7 +38,7 @@ bool is_contiguous(const Work& work) {
          std::all_of(work.sources.begin(), work.sources.end(), [](const auto& source) { return source.size() == 1; });
 }
 
-// The same work on one contiguous run of the destination and of each source.
+// Does the work on one contiguous run of the destination and of each source.
 Status do_run(const Work& work, std::byte* dst, std::span<const std::byte* const> sources, uint64_t bytes) {
   const size_t elements = bytes / size_of(work.spec.type);
   switch (work.kind) {

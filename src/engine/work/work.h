@@ -17,7 +17,7 @@ namespace trestle {
 enum class WorkKind : uint8_t {
   kCopy,    // the only source to the destination
   kReduce,  // all sources, in their order, by the library's own loop
-  kFold,    // the same by a user-defined function, which may take any time and may fail
+  kFold,    // all sources, in their order, by a user-defined function, which may take any time and may fail
   kScale,   // the only source times `factor`
 };
 

@@ -27,7 +27,7 @@ class alignas(64) Bell {
   void nudge() { count_up(kSleeps); }
   // Sleeps until a ring or a nudge has come since count() returned `before`.
   void wait(uint32_t before) { wait_as(kSleeps, before); }
-  // The same, but a nudge that comes while the thread dozes does not end this wait. The next ring does.
+  // wait(), but a nudge that comes while the thread dozes does not end this wait. The next ring does.
   void doze(uint32_t before) { wait_as(kDozes, before); }
 
  private:

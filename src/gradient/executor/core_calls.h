@@ -14,7 +14,7 @@ namespace trestle {
 
 // The sentence is the communicator's if it has failed, else that of the calling thread's last refused call.
 Status core_status(trestleResult_t result, trestleComm_t comm);
-// The same with a sentence that was asked for earlier. An aborted communicator has none any more.
+// A failure with a sentence that was asked for earlier. An aborted communicator has none any more.
 Error core_failure(trestleResult_t result, std::string sentence);
 
 inline trestleDataType_t public_type(DataType type) {

@@ -17,9 +17,9 @@ struct MeasuredMessage {
 // Minimises the sum of ((a + b s) / t - 1)^2 over the points with a >= 0 and b >= 0. At least one point.
 MessageCost fit_cost(std::span<const MeasuredMessage> points);
 
-// The same, but points far from the line of the others count less: nearly the least sum of absolute relative errors. A
-// link's times are not quite a line. A size that fits into a shaper's bucket, or for which another algorithm is chosen,
-// would else tilt the line for all sizes.
+// fit_cost(), but points far from the line of the others count less: nearly the least sum of absolute relative errors.
+// A link's times are not quite a line. A size that fits into a shaper's bucket, or for which another algorithm is
+// chosen, would else tilt the line for all sizes.
 MessageCost fit_cost_robustly(std::span<const MeasuredMessage> points);
 
 }  // namespace trestle

@@ -57,10 +57,10 @@ class StepBoard {
   }
   // The forward pass has come to this tensor. True if the executor may have something to issue.
   bool forward_at(uint32_t tensor);
-  bool forward_needs(uint32_t tensor);  // the same when the forward pass is about to wait for this tensor
+  bool forward_needs(uint32_t tensor);  // forward_at(), when the pass is about to wait for this tensor
   // Whether no message brings the tensor's result: it is complete when the executor has taken the tensor's mark.
   bool awaits_mark(uint32_t tensor) const { return followed_ && !tensors_[tensor].travels && !is_complete(tensor); }
-  bool forward_over();  // the same when no later call will say where the forward pass is
+  bool forward_over();  // forward_at() its end: no later call will say where the pass is
 
   // ---- the executor
   // Between steps: which messages follow the marks.

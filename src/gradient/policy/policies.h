@@ -31,7 +31,7 @@ bool reads_times(const ChosenPolicy& chosen);
 // kInternalError if the plan breaks a rule of check_plan.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, const GradientWorkload& workload, const GradientLink& link,
                               uint32_t liberties = kLibertyNone, const std::vector<double>& link_ratios = {});
-// The same with a whole request, whose `arguments` are replaced by the chosen ones.
+// plan_step() with a whole request, whose `arguments` are replaced by the chosen ones.
 Result<PlannedStep> plan_step(const ChosenPolicy& chosen, StepPlanRequest request);
 
 // The fastest by its predicted time of all variants that the request's liberties allow. Of equal ones, the one with

@@ -54,7 +54,7 @@ struct NvmlField {
 static_assert(sizeof(NvmlField) == 40);
 
 inline constexpr unsigned kNvmlCommonLinkSpeed = 90;  // 10^6 byte/s, one way, of the links that are up
-inline constexpr unsigned kNvmlLinkSpeed = 164;       // the same of the link that `scope` names
+inline constexpr unsigned kNvmlLinkSpeed = 164;       // 10^6 byte/s, one way, of the link that `scope` names
 inline constexpr int kNvmlTypeUnsigned = 1;           // `number` has the value
 
 inline constexpr int kNvmlRemoteGpu = 0;     // at the other end of a link

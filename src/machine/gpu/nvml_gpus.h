@@ -36,7 +36,7 @@ struct NvmlReading {
 // Loads the library, asks, and shuts it down.
 NvmlReading read_nvml(const std::string& library);
 
-// The same with a table that is already filled in. `library`: its name, for sentences.
+// Asks a library whose table is already filled in. `library`: its name, for sentences.
 NvmlReading read_nvml(const Nvml& nvml, const std::string& library);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// The same exchange over PMIx, the successor of PMI: mpirun of Open MPI 4 and 5, srun --mpi=pmix.
+// The exchange of pmi_client.h, but over PMIx, the successor of PMI: mpirun of Open MPI 4 and 5, srun --mpi=pmix.
 //
 // libpmix is loaded when it is needed and not linked: most installations have no such launcher and must not need it.
 // Without its headers at configure time this is not built, and reports that. PMIx is begun for the exchange and ended

@@ -19,7 +19,7 @@ constexpr uint64_t kLine_ps = 55'000;
 constexpr uint64_t kWrite_ps_per_byte = 64;
 constexpr uint64_t kRead_ps_per_byte = 20;
 constexpr uint64_t kAdd_ps_per_byte = 16;   // of every slot that is read, including the rank's own
-constexpr uint64_t kCopy_ps_per_byte = 10;  // the same, if nothing is added
+constexpr uint64_t kCopy_ps_per_byte = 10;  // of every slot that is read, if nothing is added
 // If ranks share a processor, each of them must have run once. This is the rest of the time of four ranks for 8 B.
 constexpr uint64_t kTurn_ps = 1'650'000;
 

@@ -46,7 +46,7 @@ struct PhaseShape {
 
 // most_messages: long chains are merged until about so many messages are left.
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages);
-// The same messages, with the sizes of the busiest rank by `cost`: the catalog's cost, or that of unequal blocks.
+// phase_shape() with the sizes of the busiest rank by `cost`: the catalog's cost, or that of unequal blocks.
 PhaseShape phase_shape(const Algorithm& algorithm, PhaseKind kind, int32_t group_size, uint32_t most_messages,
                        const AlgorithmCost& cost);
 

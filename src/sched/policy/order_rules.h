@@ -19,7 +19,7 @@ std::span<const OrderRule> order_rules();
 
 // Small phases first (by the larger of the sizes before and after), so that many chunks are under way.
 PriorityKey larger_side_last(const SimulatedPhase& phase, const SimulatedPhase* next);
-// The same, but the last phases of chunks after all others, because no phase waits for them.
+// Small phases first, but the last phases of chunks after all others, because no phase waits for them.
 PriorityKey last_phase_behind_all(const SimulatedPhase& phase, const SimulatedPhase* next);
 // Chunks with the most remaining phases first, then small ones.
 PriorityKey most_phases_left_first(const SimulatedPhase& phase, const SimulatedPhase* next);

@@ -30,7 +30,7 @@ class HandshakeExchange {
   // Sends and receives until the handshake is done (true) or the socket would block (false). `fd` is connected and
   // nonblocking. A step after the end does nothing.
   Result<bool> step(int fd);
-  // The same, but true as soon as the peer has proved itself and an acceptor has sent its proof. The acknowledgement is
+  // step(), but true as soon as the peer has proved itself and an acceptor has sent its proof. The acknowledgement is
   // left to step(). So an initiator can first read what follows the acceptor's proof, and an acceptor can first write
   // that.
   Result<bool> step_to_proof(int fd);

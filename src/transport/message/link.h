@@ -33,8 +33,8 @@
 namespace trestle {
 
 struct LinkLimits {
-  uint64_t eager_bytes = 32 * 1024;    // the same on both sides
-  uint64_t credit_bytes = 512 * 1024;  // the same on both sides; at least 4 * (eager_bytes + kEagerOverhead)
+  uint64_t eager_bytes = 32 * 1024;    // both sides have one value
+  uint64_t credit_bytes = 512 * 1024;  // both sides have one value; at least 4 * (eager_bytes + kEagerOverhead)
 };
 // What keeping one message costs beyond its bytes. Bounds the number of small ones.
 inline constexpr uint64_t kEagerOverhead = 256;

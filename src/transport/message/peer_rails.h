@@ -49,7 +49,7 @@ class PeerRails {
     double rate = 0;                     // bytes per second that the rail is said to have; 0: not known
     RailRecord* record = nullptr;        // where it is counted; outlives this object
     ProbeBudget* probes = nullptr;       // of the rail; outlives this object
-    RailSuspicion* suspicion = nullptr;  // the same
+    RailSuspicion* suspicion = nullptr;  // of the rail; outlives this object
   };
   struct Options {
     // A rail without acknowledgements has failed if others answer. After this time all pairs of ranks that use the rail
@@ -144,7 +144,7 @@ class PeerRails {
     int64_t requested_ns = 0;             // when it was asked last; 0: not since something was acknowledged
     std::optional<uint64_t> peers_count;  // of the peer's kRailEnd, until it is settled
     int64_t answered_ns = 0;              // when something was acknowledged last; 0: not over this connection
-    int64_t confirmed_ns = 0;             // the same, or when something was sent over it while nothing was under way
+    int64_t confirmed_ns = 0;             // as answered_ns, or when it was given something while nothing was under way
     int64_t used_ns = 0;                  // when it carried a fragment that measures, or a probe, last
     int64_t probe_pause_ns = 0;           // from then to the next probe
     int64_t doubted_ns = 0;               // since when others have answered and it has not

@@ -31,7 +31,7 @@ enum class DescriptorKind : uint8_t {
   kData = 3,        // the next slots.count big slots of a message, all full except the message's last
   kAsk = 4,         // the message waits for kClear
   kMapped = 5,      // whole message in the sender's memory: extra is a MappedPiece
-  kMappedList = 6,  // the same; slots.count MappedPieces in small slot extra_slot
+  kMappedList = 6,  // whole message in the sender's memory: slots.count MappedPieces in small slot extra_slot
   kClear = 7,       // to the sender of `tag`: the receive is posted
   kRead = 8,        // to the sender of `tag`: the mapped memory was read
   kForget = 9,      // extra.mapped.id was freed

@@ -110,7 +110,7 @@ class Sender {
   Queue queue_[2];  // cleared, waiting for slots: small, big
   std::vector<Descriptor> backlog_;
   std::vector<uint64_t> shared_;  // ids of the allocations that the peer has
-  uint64_t outbox_ = 0;           // the same, of memory of a device; 0: none
+  uint64_t outbox_ = 0;           // id of memory of a device that the peer has; 0: none
   uint64_t host_outbox_ = 0;      // of host memory for devices
 };
 

@@ -50,12 +50,12 @@ struct SocketAddress {
 
 // Numeric only: "10.0.0.1:5000", "[fe80::1%eth0]:5000".
 Result<SocketAddress> parse_address(std::string_view text);
-// The same, and host names ("node3:5000"), in the system's order of preference; never empty. May block on a name
+// Addresses and host names ("node3:5000"), in the system's order of preference; never empty. May block on a name
 // server.
 Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family = AddressFamily::kAny);
 // A text that parse_address can read.
 std::string format_address(const SocketAddress& address);
-// The same without the port: equal for all connections of a host.
+// The address without the port: equal for all connections of a host.
 std::string format_host(const SocketAddress& address);
 // Splits "host:port" or "[v6]:port" without looking the host up. The port must be 1..65535.
 struct HostPort {

@@ -63,7 +63,7 @@ class Buffer {
   const bool shared_memory_;
   const uint64_t seed_;
   std::byte* all_ = nullptr;
-  std::byte* device_ = nullptr;  // the same bytes in memory of a device
+  std::byte* device_ = nullptr;  // copies of all_ in memory of a device
   std::vector<Piece> pieces_;    // in order; they do not overlap
 };
 

@@ -49,7 +49,7 @@ class DeviceRanks {
 
   // Begins a call on all ranks; the error is that of its preparation. Its buffers live until the end.
   Status begin(const DeviceCall& call);
-  // The same operations again, with other data. Error: a device has no memory.
+  // Begins the operations once more, with other data. Error: a device has no memory.
   Status repeat(uint64_t inputs);
   // Until nothing is pending. False: a rank has failed.
   bool finish();

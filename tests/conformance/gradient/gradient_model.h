@@ -57,12 +57,11 @@ class Model {
   std::vector<std::vector<std::byte>> sums(trestleComm_t comm, uint64_t step,
                                            const std::vector<std::pair<size_t, size_t>>& groups, bool halves,
                                            trestleRedOp_t op = trestleSum);
-  // The same of whole numbers for the steps first .. last, without any collective; zeros if there are
-  // none.
+  // Sums of whole numbers for the steps first .. last, without any collective; zeros if there are none.
   std::vector<std::vector<std::byte>> whole_sums(int ranks, uint64_t first, uint64_t last) const;
   // Compares the gradients in memory; says what differs. exact: bit by bit, else within 1e-6 of the largest summand.
   std::string compare(const std::vector<std::vector<std::byte>>& expected, bool exact);
-  // The same of the parameters, bit by bit.
+  // Compares the parameters in memory, bit by bit.
   std::string compare_parameters(const std::vector<std::vector<std::byte>>& expected);
 
  private:

@@ -25,13 +25,13 @@ enum class State {
   kNeverCame,
   kJoining,             // at its n-th message
   kBeforeFirstMessage,  // n elements
-  kFirstBroadcast,      // the same; its root only sends
+  kFirstBroadcast,      // n elements; its root only sends
   kIdle,
   kSmallAllReduce,
   kLargeAllReduce,
   kChain,
   kSplit,     // at its n-th message; 0: instead of making the call
-  kFinalize,  // the same
+  kFinalize,  // at its n-th message; 0: instead of making the call
 };
 
 struct Case {

@@ -7,7 +7,7 @@ namespace ending {
 [[noreturn]] void end_now(int signal);
 // Ends the process when any of its threads is about to send the n-th message from now on (1: the first).
 void end_at_message(int n, int signal);
-// The same, but calls `what` on the thread that sends.
+// Calls `what` there instead, on the thread that sends.
 void call_at_message(int n, void (*what)());
 
 }  // namespace ending

@@ -53,7 +53,7 @@ class Pair {
     const float* const send = filled(rank, count);
     return call_on(rank, send, results_.back().first, stream, count);
   }
-  // The same as a persistent request, which has not begun.
+  // call() as a persistent request, which has not begun.
   trestleRequest_t prepared_call(int rank, int stream) {
     const float* const send = filled(rank, kCount);
     trestleRequest_t request = nullptr;

@@ -164,7 +164,7 @@ void exchange(int ranks, int rank, ncclComm_t comm, size_t count) {
   ASSERT_TRUE(succeeded(ncclAlltoAll(send.data(), recv.data(), count, ncclInt, comm, nullptr), comm));
   EXPECT_EQ(recv, expected) << "all-to-all";
 
-  // The same as messages of a group: all of them at once, each pair in the order of the calls.
+  // An all-to-all by messages of a group: all of them at once, each pair in the order of the calls.
   recv.assign(send.size(), -1);
   ASSERT_TRUE(succeeded(ncclGroupStart()));
   for (int peer = 0; peer < ranks; ++peer) {

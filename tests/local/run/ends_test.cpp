@@ -153,7 +153,7 @@ TEST(RunEnds, AfterTheGraceASignalBecomesSigkill) {
   expect_line(command, "no end within 100ms of SIGTERM: SIGKILL to " + listed(command, {0, 1}));
 }
 
-// The same signal sent twice at once by one process would count as one.
+// One signal sent twice at once by one process would count once.
 TEST(RunEnds, TheSecondSignalKills) {
   const TemporaryFolder folder;
   Command command(ends(folder, {"deaf", "deaf"}, {"--grace", "1h"}));

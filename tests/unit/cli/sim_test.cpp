@@ -244,7 +244,7 @@ SimCase whole_messages(SimModel model, const ScheduleVariant& variant) {
   return sim_case;
 }
 
-// The same on 1024 ranks.
+// A case on the 1024 ranks of a system of the paper.
 SimCase of_the_paper(const ScheduleVariant& variant) {
   SimCase sim_case = whole_messages(SimModel::kSteps, variant);
   sim_case.operation.topology = to_topology(paper_systems()[1]);

@@ -42,7 +42,7 @@ TopoView small_host() {
   return view;
 }
 
-// The same with two GPUs, one of which is known in full.
+// small_host() with two GPUs, one of which is known in full.
 TopoView host_with_gpus() {
   TopoView view = small_host();
   HostGpus& gpus = view.machine.gpus;

@@ -65,7 +65,7 @@ TEST(NamedRails, HaveTheNamesOfTheirPlaceInTheVariable) {
             (All{{"TRESTLE_RAILS:1", "eth0"}, {"TRESTLE_RAILS:2", "eth0"}, {"TRESTLE_RAILS:3", "eth1"}}));
 }
 
-// The same variable is right on hosts with several ranks and with one.
+// One value of the variable is right on hosts with several ranks and with one.
 TEST(NamedRails, SkipWhatJoinsRanksOfOneHostWhereThereAreNone) {
   const All both{{}, {"TRESTLE_RAILS:2", "eth0,eth1"}};
   const All second{{"TRESTLE_RAILS:2", "eth0,eth1"}};

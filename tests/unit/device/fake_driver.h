@@ -75,7 +75,7 @@ class FakeDriver {
   virtual void go_on() = 0;
   // From now on calls that may allocate, register or wait are wrong use.
   virtual void forbid_slow_calls(bool forbidden) = 0;
-  // The same for those that are made while anything waits in a stream: a driver may let them wait for it.
+  // From now on such calls are wrong use while anything waits in a stream: a driver may let them wait for it.
   virtual void forbid_slow_calls_beside_work(bool forbidden) = 0;
   // Calls that have to do with memory or code wait until nothing waits in any stream, as a driver may let them.
   virtual void let_slow_calls_wait(bool wait) = 0;

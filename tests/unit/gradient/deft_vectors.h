@@ -19,7 +19,7 @@ struct DeftVggVector {
   // Batches of the update at the end of each iteration.
   std::vector<uint32_t> updates = {0, 1, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0,
                                    1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0};
-  // The same without the iterations that have no update.
+  // `updates` without the iterations that have none.
   std::vector<uint32_t> batches = {1, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1,
                                    2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1};
 };

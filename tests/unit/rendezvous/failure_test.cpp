@@ -88,7 +88,7 @@ void expect_all_say(const std::vector<Joined>& results, Code code, const std::st
   }
 }
 
-// The same, except that a rank that is no neighbour of the failed one may have been ready before. Then it hears of the
+// All fail so, but a rank that is no neighbour of the failed one may have been ready before. Then it hears of the
 // failure like of any later one.
 void expect_all_hear(const std::vector<Joined>& results, Code code, const std::string& sentence) {
   for (const Joined& joined : results) {

@@ -93,7 +93,7 @@ class Zero {
       if (socket && made_for == purpose) return socket;
     }
   }
-  // The same for both purposes. Empty: rank 0 has given it up, or makes none for a moment.
+  // Accepts a connection of either purpose. Empty: rank 0 has given it up, or makes none for a moment.
   UniqueFd accept_any(Purpose& purpose) {
     UniqueFd socket = accept_silent();
     return socket && shake_hands(socket, purpose) ? std::move(socket) : UniqueFd();
@@ -218,7 +218,7 @@ TEST(LostRails, AConnectionThatEndsIsMadeAnew) {
   EXPECT_EQ(result.value().in[0].number, 0u);
 }
 
-// The same for a connection that rank 1 has made, where rank 0 connects now. Both ask: that of the lower rank counts.
+// The answer for a connection that rank 1 has made, where rank 0 connects now. Both ask: that of the lower rank counts.
 // The answer to rank 1's, while rank 0 awaits one. kTaken: the test was so slow that rank 0 gave up its own. The first
 // connection of rank 0 stays without an answer until rank 0 asks: with all connections it would not look at them again.
 std::optional<MoveRecord> answer_to_the_higher_rank() {

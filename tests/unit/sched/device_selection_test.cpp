@@ -73,7 +73,7 @@ TEST(DeviceSelection, IsFasterThanTheChoiceForHostMemory) {
   }
 }
 
-// The same ranks in the same order: whether they are called a dimension or all of them changes nothing.
+// Ranks in one order: whether they are called a dimension or all of them changes nothing.
 TEST(DeviceSelection, OneDimensionCostsAsMuchAsAllRanks) {
   const Topology devices =
       device_topology(flat(4, TransportKind::kShm), {{{DeviceWay::kPeers, h100().nvlink_mbps}}, 1});

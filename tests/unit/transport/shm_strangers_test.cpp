@@ -350,7 +350,7 @@ TEST_F(ShmStrangers, ACrowdBehindARankKeepsItNotFromTheBoard) {
   EXPECT_TRUE(served.ok()) << served.error().message;
 }
 
-// The same rule applies to the board of small collectives, on both sides.
+// The board of small collectives has this rule too, on both sides.
 TEST_F(ShmStrangers, AnotherUserGetsNoBoard) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   const auto board = Board::create(config_of(0, 2), false).value();

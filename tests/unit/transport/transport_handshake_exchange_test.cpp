@@ -194,7 +194,7 @@ TEST(HandshakeExchange, APeerThatSendsTooMuchIsRefused) {
   EXPECT_EQ(received(stream.near).size(), 100u);
 }
 
-// The same at the last message: a proof that is right, and something else than the acknowledgement.
+// Garbage as the last message: a proof that is right, and something else than the acknowledgement.
 TEST(HandshakeExchange, GarbageInsteadOfTheAcknowledgementIsRefused) {
   const Stream stream;
   HandshakeExchange exchange = acceptor();

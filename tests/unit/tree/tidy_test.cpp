@@ -518,6 +518,37 @@ TEST(Reader, FindsFunctionsAndTheirLengths) {
   EXPECT_EQ(functions[2].lines, 1u);
 }
 
+// Lines on which a comment begins with "the same": its subject is on another line, which readers must hold in mind.
+std::vector<size_t> comments_without_subject(const SourceFile& file) {
+  static const std::regex begins("^( *)(.*)(//|/\\*)[/*!<]* ?[Tt]he same\\b");
+  std::vector<size_t> found;
+  bool in_comment = false;  // the line before is a comment of its own
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    std::smatch at;
+    const bool matches = line.find("he same") != std::string::npos && std::regex_search(line, at, begins);
+    const bool goes_on = matches && in_comment && at[2].length() == 0 && at[3] == "//";
+    if (matches && !goes_on) found.push_back(i + 1);
+    in_comment = starts_with(line.substr(std::min(line.find_first_not_of(' '), line.size())), "//");
+  }
+  return found;
+}
+
+TEST(Comments, BeginWithTheirSubject) {
+  for (const SourceFile& file : code_of({"src", "kernels", "perf", "include", "tests", "docs/examples"})) {
+    for (const size_t line : comments_without_subject(file)) {
+      ADD_FAILURE() << file.path << ":" << line << ": begins with \"the same\": as what?";
+    }
+  }
+  // In halves, so that this file does not hold them.
+  const std::string same =
+      "he "
+      "same";
+  const SourceFile file = source_from_text("a.h", "// Bytes of\n// t" + same + " step.\nint a;  // t" + same +
+                                                      "\n\n  // T" + same + ", later.\n/* t" + same + " */\n");
+  EXPECT_EQ(comments_without_subject(file), (std::vector<size_t>{3, 5, 6}));
+}
+
 }  // namespace
 }  // namespace tidy_test
 }  // namespace trestle

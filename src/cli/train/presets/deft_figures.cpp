@@ -91,7 +91,7 @@ constexpr const char* kUnknownFigure =
     "Neither what this figure draws nor its numbers are known here: so these are the runs of figure 10 with other "
     "messages, and nothing to compare them with.";
 
-// The same network with messages that take `factor` times as long.
+// The network of `model`, with messages that take `factor` times as long.
 Model scaled(const Model& model, double factor) {
   Model with = model;
   for (DeftBucket& bucket : with.buckets)

@@ -59,11 +59,12 @@ class SparseMemory {
   double take(uint32_t tensor);
   // Writes the values to their places in the result, and zeros elsewhere.
   void give(uint32_t tensor, std::byte* result) const;
-  // The same with the values of all ranks: adds them in the order of `ranks`, and divides by their number if `mean`.
   struct Sent {
     const uint32_t* indices;
     const std::byte* values;
   };
+  // give() of what all ranks have sent: adds their values in the order of `ranks`, and divides by their number if
+  // `mean`.
   void give_sum(uint32_t tensor, std::span<const Sent> ranks, bool mean, std::byte* result);
 
   // ---- what stayed behind
