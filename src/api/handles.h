@@ -107,7 +107,8 @@ class Use {
  public:
   explicit Use(H* handle) : handle_(handle) {
     if (handle_ == nullptr) return;
-    // No load overtakes the atomic addition. Here the misses of the handle and of the process's generation overlap.
+    // Read before the atomic addition, which no later load overtakes: so the processor fetches the handle and the
+    // process's generation at the same time, if neither is in its cache.
     const bool own = handle_->generation == process_generation();
     handle_->users.fetch_add(1, std::memory_order_acq_rel);
     state_ = own ? handle_->state.load(std::memory_order_acquire) : kInherited;

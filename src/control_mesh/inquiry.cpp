@@ -56,12 +56,12 @@ std::string rank_text(int32_t rank) {
   return "rank " + std::to_string(rank);
 }
 
-// "operation 5", "message 2 to rank 1", "CommSplit"
 std::string held_by_device(int32_t device) {
   return ", but its CUDA stream on device " + std::to_string(device) +
          " has not come to it: kernels, copies or waits before it there have not ended";
 }
 
+// "operation 5", "message 2 to rank 1", "CommSplit"
 std::string text_of(const OperationKey& key) {
   if (key.kind == CallKind::kSplit) return "CommSplit";
   if (key.kind == CallKind::kFinalize) return "CommFinalize";

@@ -74,9 +74,10 @@ class CallPath {
   uint64_t number_split();
   void number_finalization();
 
-  // One more than the number of the latest call that is counted with this one: of collectives, of messages of its peer
-  // and direction, or of replays of the same capture, which counts as made if its graph has ended. 0: none was made.
-  // Without the bit of messages.
+  // One more than the number of the latest call that this rank has made among those that are numbered together with
+  // `like`; 0: it has made none. Collectives are numbered together, messages with one peer in one direction, and
+  // replays of one capture. If that capture's graph has ended, the replay `like` counts as made. The result does not
+  // have the bit that marks numbers of messages (kPointToPoint).
   uint64_t calls_made(const OperationKey& like);
   // Whether the split of that number was called.
   bool has_called_split(uint64_t number);

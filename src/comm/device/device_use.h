@@ -1,9 +1,9 @@
 // DeviceUse: what the communicators of a process that use one device share.
 //
-// A driver may let a thread that frees, closes or unpins memory wait for all work of the device, and so for a stream
-// that is held until a collective of another communicator ends; and while it waits, the driver may let no other thread
-// submit the work which that collective needs. So nothing goes back to the driver while any communicator uses the
-// device: memory that one has done with is kept for others. The last one gives all of it back.
+// A driver may let a thread that frees, closes or unpins memory wait for all work of the device. A stream that is held
+// until a collective of another communicator ends is part of that work. Meanwhile the driver may let no other thread
+// submit what that collective needs, so both would wait for ever. So nothing goes back to the driver while any
+// communicator uses the device: memory that one has done with is kept for others. The last one gives all of it back.
 //
 // Each communicator has a pointer to it; the device outlives it. Any thread.
 #pragma once

@@ -23,7 +23,7 @@ namespace trestle {
 // Owned by its opened device, which is never destroyed. Any thread.
 class OutboxStore {
  public:
-  // Of host memory less is under way.
+  // 64 MiB of a device. 32 MiB in host memory, because fewer messages are under way there at once.
   static constexpr uint64_t bytes_of(SharedPlace place) {
     return uint64_t{place == SharedPlace::kDevice ? 64U : 32U} << 20;
   }

@@ -43,10 +43,11 @@ struct BlockTable {
   std::vector<PieceRef> pieces;
 };
 
-// A dependency in bytes of the two steps' streams: bytes [my_begin, my_end) of this step must wait for as many bytes of
-// `step`, from its_begin on, and the last of them for all bytes up to its_end. The two have different lengths where
-// blocks of different lengths use the same memory one after the other. Without the rule for the last byte, a long block
-// could come while a long one is still being read: the short ones between them would order only their own bytes.
+// A dependency in bytes of the two steps' streams. Before this step goes on to byte my_begin + n of its stream, `step`
+// must be done with its bytes up to its_begin + n; before this step's last byte, the one before my_end, with all up to
+// its_end. The two ranges have different lengths where blocks of different lengths use the same memory one after the
+// other. Without the rule for the last byte, a long block could come while an earlier long block is still being read:
+// the short blocks between them would order only their own bytes.
 struct ByteDependency {
   uint32_t step = 0;
   uint64_t my_begin = 0;

@@ -200,8 +200,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Sleep begin_sleep();
   void end_sleep(const Sleep& sleep);
   int sleep_fd() const { return epoll_.get(); }
-  // The helper is about to sleep here, or has stopped. A thread that comes to wait meanwhile wakes it, so that peers
-  // need not ring for both. False: a thread waits here already.
+  // by_helper: the helper is about to sleep at this engine; else it has woken. A thread that begins to wait here while
+  // the helper sleeps wakes it, so that peers ring for one sleeper and not for two. False: a thread waits here already,
+  // so the helper need not sleep here.
   bool set_helper_asleep(bool by_helper) {
     watched_.store(by_helper, std::memory_order_seq_cst);
     return !by_helper || !has_waiters();

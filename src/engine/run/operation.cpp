@@ -12,7 +12,8 @@ namespace trestle {
 
 namespace {
 
-// Ranks that are merely late mostly come sooner.
+// How long a rank is awaited before it gets a notice. A rank that is only late, and makes no other call, mostly comes
+// sooner than that.
 constexpr int64_t kTellAfterNs = 100'000'000;
 
 }  // namespace

@@ -45,8 +45,9 @@ class Operation {
   void activate(int64_t now_ns);
   // Fetches the memory that issuing a call in phases touches.
   void prefetch_for_issue() const { prefetch(this, &unscaled_); }
-  // Active, but without the staging that it needs (StagingPool::chores). It can go on without any event. Only in host
-  // memory.
+  // The operation is active, but has not got the staging that it needs yet: StagingPool::chores() allocates it. No
+  // event tells when that is done, so an engine does not sleep meanwhile. Operations on device memory have theirs from
+  // bind() on.
   bool awaits_staging() const { return awaits_staging_; }
   // Its buffers are on the engine's device.
   bool on_device() const { return prepared_->place == MemoryPlace::kDevice; }

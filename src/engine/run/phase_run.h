@@ -122,8 +122,9 @@ class PhaseRun {
   struct StepRun {
     uint64_t segments = 1;
     uint64_t segment_bytes = 0;
-    // Segments. issued: their messages are posted (copies: as submitted). submitted: their work was given away.
-    // finished: all of it is done. A Send with bounces is submitted first, then issued.
+    // Numbers of segments. issued: their messages were posted. submitted: their work, a copy or a reduction, was given
+    // to the queue. finished: messages and work are done. A Copy has no messages, so each segment is issued when it is
+    // submitted. A Send with bounces is submitted before it is issued, because its data is copied out first.
     uint64_t issued = 0;
     uint64_t submitted = 0;
     uint64_t finished = 0;

@@ -190,7 +190,8 @@ void Stream::take_over(Failure failure) {
   failed_.store(true, std::memory_order_release);
 }
 
-// An item whose place is taken may become anything.
+// Counts an item either as one whose operations are all of the engine only_user_, or as one of others. A place that was
+// taken for a call may still become any kind of item, so it counts as one of others.
 void Stream::count(StreamItem& item) {
   discount(item);
   const Engine* user = nullptr;

@@ -40,8 +40,8 @@ class DeviceLane {
   // `launches` > 0 copies and launches were submitted. The result is the ticket that is reached when they are done.
   // for_others: other lanes will probably follow it.
   Result<uint32_t> end_part(uint32_t launches, bool for_others);
-  // What is submitted from now on waits until the other lane has reached the ticket, one of end_part()'s; or a later
-  // one, if it was not for others.
+  // Lets what is submitted to this lane from now on wait until `other` has reached a ticket of its end_part(). It may
+  // wait for a later ticket of `other` if this one was not made `for_others`.
   Status follow(DeviceLane& other, uint32_t ticket);
 
   // Asks how far the stream has come. Error: the device failed.

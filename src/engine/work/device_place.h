@@ -1,7 +1,7 @@
 // DevicePlace: the device of an engine: where its work goes, and where memory for its operations comes from.
 //
-// Owned by the engine, from its creation to its end. All of it is there, or none, but for the outbox, the board and the
-// shares.
+// Owned by the engine, from its creation to its end. An engine has all members of it or none; only the outboxes, the
+// board and the shares may be missing where the others are there.
 #pragma once
 
 #include <cstdint>
