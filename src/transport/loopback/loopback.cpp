@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "memory/region.h"
 #include "transport/agreement.h"
-#include "transport/loopback/board.h"
+#include "transport/loopback/registry.h"
 #include "transport/pieces.h"
 #include "transport/tag_map.h"
 

@@ -2,7 +2,7 @@
 // contract in transport.h.
 //
 // Nothing is copied twice: the receiver copies straight from the sender's pieces, or its view is the sender's memory.
-// Ranks find each other on a board (board.h). Both functions may be called from any thread.
+// Ranks find each other in a registry (registry.h). Both functions may be called from any thread.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// The board where the loopback endpoints of a process find each other, and the mailbox that each of them has there.
+// The registry where the loopback endpoints of a process find each other, and the mailbox that each of them has there.
 //
-// The board is process-wide, which is otherwise avoided: threads of one process share no other object. It holds weak
+// The registry is process-wide, which is otherwise avoided: threads of one process share no other object. It holds weak
 // references to open endpoints. It decides nothing, keeps nothing alive and is empty when the last endpoint is closed.
 #pragma once
 

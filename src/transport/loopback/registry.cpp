@@ -1,4 +1,4 @@
-#include "transport/loopback/board.h"
+#include "transport/loopback/registry.h"
 
 #include <sys/eventfd.h>
 
@@ -14,14 +14,14 @@
 namespace trestle {
 namespace {
 
-struct LoopbackBoard {
+struct LoopbackRegistry {
   Mutex mutex;
   std::map<std::pair<std::string, int32_t>, std::weak_ptr<Mailbox>> places TRESTLE_GUARDED_BY(mutex);
 };
 
-LoopbackBoard& board() {
-  static constinit PerProcess<LoopbackBoard> board;
-  return board.get();
+LoopbackRegistry& registry() {
+  static constinit PerProcess<LoopbackRegistry> registry;
+  return registry.get();
 }
 
 }  // namespace
@@ -80,23 +80,23 @@ bool Mailbox::begin_reading() {
 }
 
 bool pin_mailbox(const std::string& job, int32_t rank, const std::shared_ptr<Mailbox>& mailbox) {
-  const MutexLock lock(board().mutex);
-  std::weak_ptr<Mailbox>& place = board().places[{job, rank}];
+  const MutexLock lock(registry().mutex);
+  std::weak_ptr<Mailbox>& place = registry().places[{job, rank}];
   if (!place.expired()) return false;
   place = mailbox;
   return true;
 }
 
 void unpin_mailbox(const std::string& job, int32_t rank, const Mailbox* mailbox) {
-  const MutexLock lock(board().mutex);
-  const auto place = board().places.find({job, rank});
-  if (place != board().places.end() && place->second.lock().get() == mailbox) board().places.erase(place);
+  const MutexLock lock(registry().mutex);
+  const auto place = registry().places.find({job, rank});
+  if (place != registry().places.end() && place->second.lock().get() == mailbox) registry().places.erase(place);
 }
 
 std::shared_ptr<Mailbox> find_mailbox(const std::string& job, int32_t rank) {
-  const MutexLock lock(board().mutex);
-  const auto place = board().places.find({job, rank});
-  return place == board().places.end() ? nullptr : place->second.lock();
+  const MutexLock lock(registry().mutex);
+  const auto place = registry().places.find({job, rank});
+  return place == registry().places.end() ? nullptr : place->second.lock();
 }
 
 }  // namespace trestle
