@@ -120,10 +120,10 @@ Result<std::unique_ptr<Board>> Board::create(const EndpointConfig& config, bool 
 }
 
 void Board::use_memory(std::byte* memory) {
-  static_assert(sizeof(Bells::Shared) % alignof(Row) == 0 && alignof(Row) % alignof(Bells::Place) == 0);
-  attention_ = reinterpret_cast<Bells::Shared*>(memory);
-  rows_ = reinterpret_cast<Row*>(memory + sizeof(Bells::Shared));
-  places_ = reinterpret_cast<Bells::Place*>(rows_ + ranks_);
+  static_assert(sizeof(Doorbells::Shared) % alignof(Row) == 0 && alignof(Row) % alignof(Doorbells::Place) == 0);
+  attention_ = reinterpret_cast<Doorbells::Shared*>(memory);
+  rows_ = reinterpret_cast<Row*>(memory + sizeof(Doorbells::Shared));
+  places_ = reinterpret_cast<Doorbells::Place*>(rows_ + ranks_);
 }
 
 Status Board::make() {
@@ -141,7 +141,7 @@ Status Board::open(const std::string& rank0_address, int64_t deadline_ns, const 
   }
   listener_.reset();
   segment_.close_fd();
-  bells_ = TRY(Bells::open(*attention_, places_, rank_, ranks_));
+  doorbells_ = TRY(Doorbells::open(*attention_, places_, rank_, ranks_));
   if (segment_) {
     LOG(kInfo, kShm, "shm: rank %d %s the board of small collectives, %zu bytes", rank_,
         rank_ == 0 ? "has opened" : "has mapped", segment_.bytes());

@@ -15,7 +15,7 @@
 // arrived(peer, s, stamp), read payload(peer, s); set_floor(s + 1) when all operations up to s are complete. A peer's
 // payload stays unchanged until this rank's floor is above s.
 //
-// A rank that has polled for long enough sleeps until a peer writes (express/bells.h).
+// A rank that has polled for long enough sleeps until a peer writes (express/doorbells.h).
 //
 // Owned by a communicator. create() and open() on one thread; the rest under the rank's progress lock. Only open()
 // blocks and, besides create(), can fail.
@@ -31,7 +31,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "express/bells.h"
+#include "express/doorbells.h"
 #include "memory/segment.h"
 #include "transport/transport.h"
 
@@ -77,7 +77,7 @@ class Board {
     Slot* const slot = mine(sequence);
     slot->stamp_and_lead.store(stamp << kLeadBits | (sequence - floor), std::memory_order_relaxed);
     slot->number.store(sequence + 1, std::memory_order_release);
-    bells_.wrote();
+    doorbells_.wrote();
   }
   // Whether the peer has published this operation; then its payload can be read. kOther: with another stamp.
   Arrival arrived(int32_t peer, uint64_t sequence, uint64_t stamp) {
@@ -99,12 +99,12 @@ class Board {
   uint64_t floor(int32_t peer);
   void set_floor(uint64_t floor) {
     row(rank_)->floor.store(floor, std::memory_order_release);
-    bells_.wrote_aside();
+    doorbells_.wrote_aside();
   }
 
-  // After open(): for a rank that sleeps until a peer's publication arrives, or (Bells::kAnything) until a publication
-  // or a floor does.
-  Bells& bells() { return bells_; }
+  // After open(): for a rank that sleeps until a peer's publication arrives, or (Doorbells::kAnything) until a
+  // publication or a floor does.
+  Doorbells& doorbells() { return doorbells_; }
 
  private:
   struct alignas(64) Slot {
@@ -130,7 +130,7 @@ class Board {
   struct PendingPeer;
   struct Serving;
   static size_t bytes_for(int32_t ranks) {
-    return sizeof(Bells::Shared) + (sizeof(Row) + sizeof(Bells::Place)) * static_cast<size_t>(ranks);
+    return sizeof(Doorbells::Shared) + (sizeof(Row) + sizeof(Doorbells::Place)) * static_cast<size_t>(ranks);
   }
   void use_memory(std::byte* memory);
 
@@ -155,10 +155,10 @@ class Board {
   Segment segment_;
   std::shared_ptr<ProcessMemory> process_memory_;
   // In the shared memory, in this order; all zero at first.
-  Bells::Shared* attention_ = nullptr;
+  Doorbells::Shared* attention_ = nullptr;
   Row* rows_ = nullptr;
-  Bells::Place* places_ = nullptr;
-  Bells bells_;
+  Doorbells::Place* places_ = nullptr;
+  Doorbells doorbells_;
   std::vector<Seen> seen_;
 };
 

@@ -80,7 +80,7 @@ bool Express::poll(ExpressCall& call) {
 }
 
 int32_t Express::awaited(const ExpressCall& call) const {
-  return call.published ? call.arrived : Bells::kAnything;
+  return call.published ? call.arrived : Doorbells::kAnything;
 }
 
 bool Express::can_go_on(const ExpressCall& call) {

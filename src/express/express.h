@@ -64,13 +64,13 @@ class Express {
   Other run_by_dissenter(const ExpressCall& call) const;
 
   // Sleeping. The bell's descriptor is readable when a peer that was awaited has written.
-  int event_fd() const { return board_->bells().event_fd(); }
-  // What a call that poll() has left incomplete waits for: a rank's part, or anything (Bells::kAnything).
+  int event_fd() const { return board_->doorbells().event_fd(); }
+  // What a call that poll() has left incomplete waits for: a rank's part, or anything (Doorbells::kAnything).
   int32_t awaited(const ExpressCall& call) const;
   // Rings from now on; then can_go_on() tells whether that is too late for a call.
-  void prepare_sleep(int32_t awaited) { board_->bells().prepare_sleep(awaited); }
+  void prepare_sleep(int32_t awaited) { board_->doorbells().prepare_sleep(awaited); }
   bool can_go_on(const ExpressCall& call);
-  void finish_sleep() { board_->bells().finish_sleep(); }
+  void finish_sleep() { board_->doorbells().finish_sleep(); }
 
  private:
   bool may_publish(uint64_t sequence);

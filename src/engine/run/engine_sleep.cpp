@@ -31,9 +31,10 @@ bool Engine::prepare_sleep() {
 bool Engine::prepare_express_sleep() {
   const auto is_on_board = [](const Operation* operation) { return operation->express() && !operation->on_device(); };
   int awaiting = 0;
-  int32_t awaited = Bells::kAnything;
+  int32_t awaited = Doorbells::kAnything;
   for (const Operation* operation : active_) {
-    if (is_on_board(operation)) awaited = ++awaiting == 1 ? express_->awaited(*operation->express()) : Bells::kAnything;
+    if (is_on_board(operation))
+      awaited = ++awaiting == 1 ? express_->awaited(*operation->express()) : Doorbells::kAnything;
   }
   if (awaiting == 0) return true;
   express_->prepare_sleep(awaited);
@@ -89,7 +90,7 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
     epoll_event events[4];
     if (!done()) rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms)) > 0;
   }
-  // The first sleeper and the last one that wakes silence the bells. These threads may need this processor. Only a
+  // The first sleeper and the last one that wakes silence the doorbells. These threads may need this processor. Only a
   // thread that no longer counts as a sleeper may yield: else there might be no last one.
   if (rung && !sleep.first) ::sched_yield();
 }

@@ -229,7 +229,7 @@ Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, st
 // Received descriptors (close-on-exec) are appended. More than kMostDescriptors: kRemoteError.
 Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::vector<UniqueFd>& descriptors);
 
-// ---- Empty datagrams between processes of one network namespace, used as bells.
+// ---- Empty datagrams between processes of one network namespace, used as doorbells.
 
 // A nonblocking socket with an abstract name that the kernel has chosen: a few bytes, none of them zero.
 struct DatagramSocket {

@@ -1,5 +1,5 @@
-// Bells lose no wake-up, whether writer or sleeper is first, with and without the system's heavy fences.
-#include "express/bells.h"
+// Doorbells lose no wake-up, whether writer or sleeper is first, with and without the system's heavy fences.
+#include "express/doorbells.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,10 +21,10 @@ namespace {
 constexpr int kWatchdogMs = 60'000;
 constexpr int32_t kRanks = 3;
 
-// The memory that ranks share: one number each, in its own cache line, and the bells.
+// The memory that ranks share: one number each, in its own cache line, and the doorbells.
 struct Memory {
-  Bells::Shared shared;
-  Bells::Place places[kRanks];
+  Doorbells::Shared shared;
+  Doorbells::Place places[kRanks];
   struct alignas(128) Number {
     std::atomic<uint64_t> value;
   } numbers[kRanks];
@@ -37,32 +37,32 @@ struct Memory {
 };
 
 // Sleeps until the peer's number is `wanted`, without timeouts. False: the watchdog has ended it.
-bool sleep_until(Memory& memory, Bells& bells, int32_t peer, uint64_t wanted, bool anything) {
+bool sleep_until(Memory& memory, Doorbells& doorbells, int32_t peer, uint64_t wanted, bool anything) {
   while (memory.numbers[peer].value.load(std::memory_order_acquire) < wanted) {
-    bells.prepare_sleep(anything ? Bells::kAnything : peer);
+    doorbells.prepare_sleep(anything ? Doorbells::kAnything : peer);
     if (memory.numbers[peer].value.load(std::memory_order_acquire) < wanted) {
-      pollfd bell{bells.event_fd(), POLLIN, 0};
+      pollfd bell{doorbells.event_fd(), POLLIN, 0};
       if (::poll(&bell, 1, kWatchdogMs) == 0) return false;
     }
-    bells.finish_sleep();
+    doorbells.finish_sleep();
   }
   return true;
 }
 
 // Every rank counts up in step with the next one. Every wait that does not end at once is a sleep.
 bool count_up(Memory& memory, int32_t rank, uint64_t steps) {
-  Result<Bells> opened = Bells::open(memory.shared, memory.places, rank, kRanks);
+  Result<Doorbells> opened = Doorbells::open(memory.shared, memory.places, rank, kRanks);
   if (!opened.ok()) return false;
-  Bells bells = std::move(opened).value();
+  Doorbells doorbells = std::move(opened).value();
   memory.ready.fetch_add(1);
   while (memory.ready.load() != kRanks) ::sched_yield();
   Rng rng(static_cast<uint64_t>(rank) + 1);
   for (uint64_t step = 1; step <= steps; ++step) {
     const bool aside = step % 3 == 0;
     memory.numbers[rank].value.store(step, std::memory_order_release);
-    aside ? bells.wrote_aside() : bells.wrote();
+    aside ? doorbells.wrote_aside() : doorbells.wrote();
     for (uint64_t i = rng.next() % 200; i > 0; --i) std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (!sleep_until(memory, bells, (rank + 1) % kRanks, step, aside)) return false;
+    if (!sleep_until(memory, doorbells, (rank + 1) % kRanks, step, aside)) return false;
   }
   return true;
 }
@@ -82,7 +82,7 @@ bool count_up_in_processes(Memory& memory, uint64_t steps) {
   return all;
 }
 
-TEST(Bells, LoseNoWakeUpBetweenProcesses) {
+TEST(Doorbells, LoseNoWakeUpBetweenProcesses) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(count_up_in_processes(*memory, 20'000));
@@ -90,16 +90,16 @@ TEST(Bells, LoseNoWakeUpBetweenProcesses) {
 }
 
 // A rank's system has no heavy fences, so the sleeper requires all writers to execute their own.
-TEST(Bells, LoseNoWakeUpWhereWritersExecuteFences) {
+TEST(Doorbells, LoseNoWakeUpWhereWritersExecuteFences) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
-  memory->shared.attention.store(Bells::kFences);
+  memory->shared.attention.store(Doorbells::kFences);
   EXPECT_TRUE(count_up_in_processes(*memory, 20'000));
-  EXPECT_EQ(memory->shared.attention.load(), Bells::kFences) << "sleepers that are none";
+  EXPECT_EQ(memory->shared.attention.load(), Doorbells::kFences) << "sleepers that are none";
   munmap(memory, sizeof(Memory));
 }
 
-TEST(Bells, LoseNoWakeUpBetweenThreads) {
+TEST(Doorbells, LoseNoWakeUpBetweenThreads) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
   std::vector<std::thread> threads;
@@ -110,45 +110,45 @@ TEST(Bells, LoseNoWakeUpBetweenThreads) {
   munmap(memory, sizeof(Memory));
 }
 
-bool readable(const Bells& bells) {
-  pollfd bell{bells.event_fd(), POLLIN, 0};
+bool readable(const Doorbells& doorbells) {
+  pollfd bell{doorbells.event_fd(), POLLIN, 0};
   return ::poll(&bell, 1, 0) == 1;
 }
 
-TEST(Bells, RingForThoseOnlyThatAwaitTheWriter) {
+TEST(Doorbells, RingForThoseOnlyThatAwaitTheWriter) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
-  std::vector<Bells> bells;
+  std::vector<Doorbells> doorbells;
   for (int32_t r = 0; r < kRanks; ++r) {
-    bells.push_back(Bells::open(memory->shared, memory->places, r, kRanks).value());
+    doorbells.push_back(Doorbells::open(memory->shared, memory->places, r, kRanks).value());
   }
-  bells[0].prepare_sleep(1);
-  bells[2].wrote();
-  EXPECT_FALSE(readable(bells[0]));
-  bells[1].wrote_aside();
-  EXPECT_FALSE(readable(bells[0]));
-  bells[1].wrote();
-  EXPECT_TRUE(readable(bells[0]));
-  bells[0].finish_sleep();
-  EXPECT_FALSE(readable(bells[0]));
-  bells[1].wrote();
-  EXPECT_FALSE(readable(bells[0])) << "it is awake";
-  bells[0].prepare_sleep(Bells::kAnything);
-  bells[2].wrote_aside();
-  EXPECT_TRUE(readable(bells[0]));
-  bells[0].finish_sleep();
-  bells[0].finish_sleep();
-  EXPECT_EQ(memory->shared.attention.load() & ~Bells::kFences, 0u);
+  doorbells[0].prepare_sleep(1);
+  doorbells[2].wrote();
+  EXPECT_FALSE(readable(doorbells[0]));
+  doorbells[1].wrote_aside();
+  EXPECT_FALSE(readable(doorbells[0]));
+  doorbells[1].wrote();
+  EXPECT_TRUE(readable(doorbells[0]));
+  doorbells[0].finish_sleep();
+  EXPECT_FALSE(readable(doorbells[0]));
+  doorbells[1].wrote();
+  EXPECT_FALSE(readable(doorbells[0])) << "it is awake";
+  doorbells[0].prepare_sleep(Doorbells::kAnything);
+  doorbells[2].wrote_aside();
+  EXPECT_TRUE(readable(doorbells[0]));
+  doorbells[0].finish_sleep();
+  doorbells[0].finish_sleep();
+  EXPECT_EQ(memory->shared.attention.load() & ~Doorbells::kFences, 0u);
   munmap(memory, sizeof(Memory));
 }
 
 // A rank that found a sleeper may ring it when the sleep is over. The next sleep may be one for something else.
-TEST(Bells, DropARingThatComesAfterItsSleep) {
+TEST(Doorbells, DropARingThatComesAfterItsSleep) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
-  Bells sleeper = Bells::open(memory->shared, memory->places, 0, kRanks).value();
-  Bells writer = Bells::open(memory->shared, memory->places, 1, kRanks).value();
-  sleeper.prepare_sleep(Bells::kAnything);
+  Doorbells sleeper = Doorbells::open(memory->shared, memory->places, 0, kRanks).value();
+  Doorbells writer = Doorbells::open(memory->shared, memory->places, 1, kRanks).value();
+  sleeper.prepare_sleep(Doorbells::kAnything);
   const uint32_t awaited = memory->places[0].awaited.load();
   sleeper.finish_sleep();
   // As the writer has seen it before.
@@ -163,11 +163,11 @@ TEST(Bells, DropARingThatComesAfterItsSleep) {
 }
 
 // A stranger that fills the bell's queue wakes its owner without need, but blocks no wake-up.
-TEST(Bells, AStrangersDatagramsAreNoMoreThanALook) {
+TEST(Doorbells, AStrangersDatagramsAreNoMoreThanALook) {
   Memory* const memory = Memory::make();
   ASSERT_NE(memory, nullptr);
-  Bells sleeper = Bells::open(memory->shared, memory->places, 0, kRanks).value();
-  Bells writer = Bells::open(memory->shared, memory->places, 1, kRanks).value();
+  Doorbells sleeper = Doorbells::open(memory->shared, memory->places, 0, kRanks).value();
+  Doorbells writer = Doorbells::open(memory->shared, memory->places, 1, kRanks).value();
   const DatagramSocket stranger = open_datagrams().value();
   std::string name;
   for (uint64_t word = memory->places[0].name.load(); word != 0; word >>= 8) name += static_cast<char>(word & 0xff);

@@ -1,4 +1,4 @@
-#include "express/bells.h"
+#include "express/doorbells.h"
 
 #include "transport/socket/socket.h"
 
@@ -22,23 +22,23 @@ std::string unpacked(uint64_t word) {
 
 }  // namespace
 
-Result<Bells> Bells::open(Shared& shared, Place* places, int32_t rank, int32_t ranks) {
-  Bells bells;
+Result<Doorbells> Doorbells::open(Shared& shared, Place* places, int32_t rank, int32_t ranks) {
+  Doorbells doorbells;
   DatagramSocket socket = TRY(open_datagrams());
   if (socket.name.size() > kMostNameBytes) {
     return Error{Code::kSystemError, "the system gives Unix sockets longer names than a bell's place has room for"};
   }
-  bells.socket_ = std::move(socket.fd);
-  bells.shared_ = &shared;
-  bells.places_ = places;
-  bells.rank_ = static_cast<uint32_t>(rank);
-  bells.ranks_ = static_cast<uint32_t>(ranks);
+  doorbells.socket_ = std::move(socket.fd);
+  doorbells.shared_ = &shared;
+  doorbells.places_ = places;
+  doorbells.rank_ = static_cast<uint32_t>(rank);
+  doorbells.ranks_ = static_cast<uint32_t>(ranks);
   if (!register_for_heavy_fences()) shared.attention.fetch_or(kFences, std::memory_order_seq_cst);
   places[rank].name.store(packed(socket.name), std::memory_order_release);
-  return bells;
+  return doorbells;
 }
 
-void Bells::prepare_sleep(int32_t awaited) {
+void Doorbells::prepare_sleep(int32_t awaited) {
   if (shared_ == nullptr) return;
   places_[rank_].awaited.store(awaited == kAnything ? kAwaitsAnything : static_cast<uint32_t>(awaited) + 1,
                                std::memory_order_relaxed);
@@ -47,7 +47,7 @@ void Bells::prepare_sleep(int32_t awaited) {
   heavy_fence();
 }
 
-void Bells::finish_sleep() {
+void Doorbells::finish_sleep() {
   if (shared_ == nullptr) return;
   if (sleeps_) {
     sleeps_ = false;
@@ -59,7 +59,7 @@ void Bells::finish_sleep() {
   drain_datagrams(socket_.get());
 }
 
-void Bells::ring(bool only_for_anything) {
+void Doorbells::ring(bool only_for_anything) {
   if ((shared_->attention.load(std::memory_order_relaxed) & kFences) != 0) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (shared_->attention.load(std::memory_order_relaxed) == kFences) return;

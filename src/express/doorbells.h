@@ -1,4 +1,4 @@
-// Bells: how an idle rank sleeps until a peer writes into the memory that they share.
+// Doorbells: how an idle rank sleeps until a peer writes into the memory that they share.
 //
 // Every rank has a place in that memory: which rank it awaits while it sleeps, and the name of its bell, a datagram
 // socket. A rank that has written looks at one word that is 0 while no rank sleeps. That costs no fence
@@ -20,7 +20,7 @@
 
 namespace trestle {
 
-class Bells {
+class Doorbells {
  public:
   // In `attention`: the system of some rank has no heavy fences, so every writer executes a fence of its own.
   static constexpr uint32_t kFences = 1u << 31;
@@ -39,8 +39,8 @@ class Bells {
   static constexpr int32_t kAnything = -1;
 
   // Makes this rank's bell and publishes its name. `places`: one per rank. The memory must outlive this object.
-  static Result<Bells> open(Shared& shared, Place* places, int32_t rank, int32_t ranks);
-  Bells() = default;  // rings no rank
+  static Result<Doorbells> open(Shared& shared, Place* places, int32_t rank, int32_t ranks);
+  Doorbells() = default;  // rings no rank
 
   // Readable after a peer has rung.
   int event_fd() const { return socket_.get(); }
