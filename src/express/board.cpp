@@ -18,7 +18,7 @@
 #include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
-#include "transport/shm/links.h"
+#include "transport/shm/sockets.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {

@@ -23,7 +23,7 @@
 #include "base/result.h"
 #include "memory/registrations.h"
 #include "transport/shm/lane.h"
-#include "transport/shm/links.h"
+#include "transport/shm/sockets.h"
 #include "transport/shm/store_choice.h"
 #include "transport/tag_map.h"
 
@@ -38,7 +38,8 @@ struct SenderOptions {
 
 class Sender {
  public:
-  Sender(int32_t peer, Links& links, const SenderOptions& options) : peer_(peer), links_(links), options_(options) {}
+  Sender(int32_t peer, ShmSockets& sockets, const SenderOptions& options)
+      : peer_(peer), sockets_(sockets), options_(options) {}
 
   // Makes the lane, before anything is sent.
   Status start(const LaneShape& shape);
@@ -47,7 +48,7 @@ class Sender {
   // The peer has opened an outbox of this rank: memory `id` of its device, or host memory that the peer's device reads.
   void set_outbox(uint64_t id, bool on_device) { (on_device ? outbox_ : host_outbox_) = id; }
 
-  // As Transport::post_send, once the link is ready.
+  // As Transport::post_send, once the connection is ready.
   Result<bool> post(SendRequest& request);
   // For a notice's tag; at any time.
   void post_notice(SendRequest& request);
@@ -56,11 +57,11 @@ class Sender {
   // Takes kClear and kRead of the peer.
   Status on_clear(const Descriptor& descriptor);
   Status on_read(const Descriptor& descriptor);
-  // As on_read(), from a peer that leaves; it sends this on each of its links.
+  // As on_read(), from a peer that leaves; it sends this on each of its sockets.
   void on_last_read(const MessageTag& tag);
-  // The kRead answers that found no room in the lane, as frames of the links. Other unsent descriptors have no meaning
-  // after the end of this rank.
-  std::vector<LinkFrame> unsent_reads() const;
+  // The kRead answers that found no room in the lane, as frames of the sockets. Other unsent descriptors have no
+  // meaning after the end of this rank.
+  std::vector<ShmFrame> unsent_reads() const;
 
   // Sends a descriptor without data, now or as soon as there is room.
   void push_control(const Descriptor& descriptor);
@@ -99,7 +100,7 @@ class Sender {
   void copy_out(SendRequest& request, std::byte* to, size_t bytes, bool streaming);
 
   const int32_t peer_;
-  Links& links_;
+  ShmSockets& sockets_;
   const SenderOptions options_;
   OutLane lane_;
   bool data_told_ = false;

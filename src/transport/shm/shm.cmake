@@ -1,8 +1,8 @@
 # Shared memory: the transport. The memory itself is in src/memory.
 target_sources(trestle_transport PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/lane.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/links.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/links_connect.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sockets.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sockets_connect.cpp
   ${CMAKE_CURRENT_LIST_DIR}/peer_memory.cpp
   ${CMAKE_CURRENT_LIST_DIR}/receiver.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sender.cpp

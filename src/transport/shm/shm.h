@@ -1,6 +1,6 @@
 // The shared-memory transport: messages between ranks of one host, as processes or as threads of one process.
 //
-// See lane.h for how data moves, links.h for how ranks meet, sender.h for which message goes which way. Sends from
+// See lane.h for how data moves, sockets.h for how ranks meet, sender.h for which message goes which way. Sends from
 // mem_alloc memory are not copied: the receiver reads them in place (ShmTransportOptions::map_memory). Nor are messages
 // in the outbox of a device, which the receiver's device reads (Transport::set_device_path). Memory: none until a pair
 // talks. Then each direction of a pair has a lane of about 140 KiB (44 KiB beyond 16 ranks), and from the first long

@@ -1,4 +1,4 @@
-// ShmTransport: the Transport of shm.h. Combines the links, senders and receivers of all peers.
+// ShmTransport: the Transport of shm.h. Combines the sockets, senders and receivers of all peers.
 #pragma once
 
 #include <map>
@@ -6,20 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "transport/shm/links.h"
 #include "transport/shm/receiver.h"
 #include "transport/shm/sender.h"
 #include "transport/shm/shm.h"
+#include "transport/shm/sockets.h"
 #include "transport/transport.h"
 
 namespace trestle {
 
-class ShmTransport final : public Transport, private LinkEvents {
+class ShmTransport final : public Transport, private ShmSocketEvents {
  public:
   ShmTransport(const EndpointConfig& config, const ShmTransportOptions& options);
   Status start();
 
-  std::string address() const override { return links_->address(); }
+  std::string address() const override { return sockets_->address(); }
   Status set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& peer_names) override;
   bool has_device_paths() const override { return true; }
   void set_device_path(int32_t peer, const DevicePath& path) override;
@@ -27,7 +27,7 @@ class ShmTransport final : public Transport, private LinkEvents {
   Result<bool> post_recv(RecvRequest& request) override;
   void release(RecvRequest& request) override;
   Result<bool> progress() override;
-  int event_fd() const override { return links_->event_fd(); }
+  int event_fd() const override { return sockets_->event_fd(); }
   void look_everywhere() override;
   bool prepare_sleep() override;
   void finish_sleep() override;
@@ -36,17 +36,17 @@ class ShmTransport final : public Transport, private LinkEvents {
  private:
   // The state of a peer that this rank talks to.
   struct Pair {
-    Pair(int32_t peer_rank, Links& links, const SenderOptions& options, Agreement* agreement)
+    Pair(int32_t peer_rank, ShmSockets& sockets, const SenderOptions& options, Agreement* agreement)
         : peer(peer_rank),
-          sender(peer_rank, links, options),
-          receiver(peer_rank, links, sender, agreement, *options.memory) {}
+          sender(peer_rank, sockets, options),
+          receiver(peer_rank, sockets, sender, agreement, *options.memory) {}
     const int32_t peer;
     Sender sender;
     Receiver receiver;
   };
 
   Status on_ready(int32_t peer) override;
-  Status on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) override;
+  Status on_frame(int32_t peer, const ShmFrame& frame, UniqueFd fd) override;
   Result<Pair*> pair(int32_t peer);
   Status check_peer(int32_t peer) const;
   // Keeps the first error: from then on every call returns it.
@@ -58,10 +58,10 @@ class ShmTransport final : public Transport, private LinkEvents {
   void wake(Pair& pair);
   uint64_t frees() const;
 
-  EndpointConfig config_;  // without the names once the links have them
+  EndpointConfig config_;  // without the names once the sockets have them
   const std::shared_ptr<MemRegistrations> registrations_;
   SenderOptions options_;
-  std::unique_ptr<Links> links_;
+  std::unique_ptr<ShmSockets> sockets_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by rank
   std::vector<Pair*> active_;
   std::multimap<int32_t, DevicePath> device_paths_;

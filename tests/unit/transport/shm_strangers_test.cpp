@@ -22,8 +22,8 @@
 #include "express/board.h"
 #include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
-#include "transport/shm/links.h"
 #include "transport/shm/shm.h"
+#include "transport/shm/sockets.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {

@@ -1,4 +1,4 @@
-// How links are made: connecting to peers, and admitting strangers that connect.
+// How sockets are made: connecting to peers, and admitting strangers that connect.
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "transport/auth/strangers.h"
-#include "transport/shm/links.h"
+#include "transport/shm/sockets.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -17,7 +17,7 @@ constexpr int kMostAttempts = 5;
 
 }  // namespace
 
-Status Links::want(int32_t peer) {
+Status ShmSockets::want(int32_t peer) {
   if (peers_[peer].state != State::kNone || peers_[peer].left) return {};
   if (!reachable(peer)) {
     return Error{Code::kInvalidUsage,
@@ -28,7 +28,7 @@ Status Links::want(int32_t peer) {
   return connect(peer);
 }
 
-bool Links::wants_retry() const {
+bool ShmSockets::wants_retry() const {
   if (connecting_ == 0) return false;
   for (const Peer& peer : peers_) {
     if (peer.state == State::kWanted) return true;
@@ -36,7 +36,7 @@ bool Links::wants_retry() const {
   return false;
 }
 
-Status Links::connect(int32_t peer) {
+Status ShmSockets::connect(int32_t peer) {
   Peer& p = peers_[peer];
   Result<UniqueFd> fd = connect_unix(p.address);
   if (!fd.ok()) return out_failed(peer, fd.error());
@@ -52,8 +52,8 @@ Status Links::connect(int32_t peer) {
   return step_out(peer);
 }
 
-// A link that this rank wanted could not be made. If the peer has only left, what it sent before is still valid.
-Status Links::out_failed(int32_t peer, const Error& error) {
+// A connection that this rank wanted could not be made. If the peer has only left, what it sent before is still valid.
+Status ShmSockets::out_failed(int32_t peer, const Error& error) {
   Peer& p = peers_[peer];
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.state = State::kOver;
@@ -64,7 +64,7 @@ Status Links::out_failed(int32_t peer, const Error& error) {
   return Error{code, p.name + " cannot be reached over shared memory: " + error.message};
 }
 
-Result<bool> Links::step_handshake(Stream& stream) {
+Result<bool> ShmSockets::step_handshake(Stream& stream) {
   const bool done = TRY(stream.exchange->step(stream.fd.get()));
   // A few bytes on a fresh socket must fit. If they did not, no event would follow: only input is watched.
   if (!done && stream.exchange->awaited_event() != POLLIN)
@@ -72,7 +72,7 @@ Result<bool> Links::step_handshake(Stream& stream) {
   return done;
 }
 
-Status Links::step_out(int32_t peer) {
+Status ShmSockets::step_out(int32_t peer) {
   Peer& p = peers_[peer];
   if (p.state == State::kProving) {
     Result<bool> done = step_handshake(p.out);
@@ -94,7 +94,7 @@ Status Links::step_out(int32_t peer) {
 }
 
 // After a failure the listener stays readable, and would wake a sleeping thread again and again.
-Status Links::accept_some() {
+Status ShmSockets::accept_some() {
   Status admitted;
   const Status taken = admission_.take(listener_.get(), monotonic_clock().now_ns(), [&](UniqueFd fd) {
     if (admitted.ok()) admitted = admit(std::move(fd));
@@ -106,13 +106,13 @@ Status Links::accept_some() {
   return admitted;
 }
 
-Status Links::watch_listener_again() {
+Status ShmSockets::watch_listener_again() {
   if (admission_.pauses(monotonic_clock().now_ns())) return {};
   pauses_ = false;
   return watch(listener_.get(), Source::kListener, 0);
 }
 
-Status Links::admit(UniqueFd fd) {
+Status ShmSockets::admit(UniqueFd fd) {
   if (!peer_has_same_user(fd.get())) {
     warn_once("it belongs to a process of another user");
     return {};
@@ -135,9 +135,9 @@ Status Links::admit(UniqueFd fd) {
   return step_stranger(serial);
 }
 
-// A stranger that disconnects while this rank has a link of its own with the claimed peer is mostly that peer, which
-// has left.
-void Links::refuse(const Stream& stranger, const Error& error) {
+// A stranger that disconnects while this rank has a connection of its own with the claimed peer is mostly that peer,
+// which has left.
+void ShmSockets::refuse(const Stream& stranger, const Error& error) {
   const int32_t claimed = stranger.handshake().peer_rank();
   const bool has_left = is_other_rank(claimed) && error.code == Code::kRemoteError &&
                         stranger.exchange->connection_lost() &&
@@ -149,11 +149,11 @@ void Links::refuse(const Stream& stranger, const Error& error) {
   }
 }
 
-void Links::warn_once(const std::string& reason) {
+void ShmSockets::warn_once(const std::string& reason) {
   if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was refused: %s", reason.c_str());
 }
 
-Status Links::step_stranger(uint32_t serial) {
+Status ShmSockets::step_stranger(uint32_t serial) {
   const auto found = strangers_.find(serial);
   if (found == strangers_.end()) return {};  // dropped meanwhile
   Stream& stranger = found->second;
@@ -161,7 +161,7 @@ Status Links::step_stranger(uint32_t serial) {
   if (done.ok() && !done.value()) return {};
   const int32_t peer = stranger.handshake().peer_rank();
   if (!done.ok() || !is_other_rank(peer) || peers_[peer].in.fd) {
-    // Not a rank of this job, or one that gave up. If a real peer is missed here, the link in the other direction
+    // Not a rank of this job, or one that gave up. If a real peer is missed here, the connection in the other direction
     // notices it.
     if (!done.ok()) {
       refuse(stranger, done.error());

@@ -1,9 +1,9 @@
-// Links: the Unix sockets of one rank. They introduce ranks to each other, carry descriptors of memory, wake sleepers
-// and tell when a process is gone. Message data never goes through them.
+// ShmSockets: the Unix sockets of one rank. They introduce ranks to each other, carry descriptors of memory, wake
+// sleepers and tell when a process is gone. Message data never goes through them.
 //
 // Each rank listens on an abstract name. A rank that wants to talk to a peer connects, both prove that they belong to
 // the job (transport/auth), and it sends its lane. The peer does the same in its own direction. So a pair has two
-// links, and no rule is needed for which side connects. Owned by a transport, called under the rank's progress lock.
+// sockets, and no rule is needed for which side connects. Owned by a transport, called under the rank's progress lock.
 // Nothing blocks.
 #pragma once
 
@@ -24,18 +24,18 @@
 
 namespace trestle {
 
-enum class LinkFrameKind : uint32_t {
+enum class ShmFrameKind : uint32_t {
   kWake = 1,     // only wakes the peer
   kLane = 2,     // with a descriptor of `bytes`: the control segment of the sender's lane
   kData = 3,     // with a descriptor: its data segment
   kMemory = 4,   // with a descriptor: allocation `id` of the sender
-  kGoodbye = 5,  // this link ends in order
+  kGoodbye = 5,  // this connection ends in order
   // The receiver's message (id: operation, bytes: offset, phase, message) was read, as in a lane.
   kRead = 6,
 };
 
-struct LinkFrame {
-  LinkFrameKind kind = LinkFrameKind::kWake;
+struct ShmFrame {
+  ShmFrameKind kind = ShmFrameKind::kWake;
   uint32_t zero = 0;
   uint64_t id = 0;
   uint64_t bytes = 0;
@@ -43,18 +43,18 @@ struct LinkFrame {
   uint32_t message = 0;
 };
 
-class LinkEvents {
+class ShmSocketEvents {
  public:
-  virtual ~LinkEvents() = default;
-  // The link to the peer is proved: frames can be sent.
+  virtual ~ShmSocketEvents() = default;
+  // The connection to the peer is proved: frames can be sent.
   virtual Status on_ready(int32_t peer) = 0;
   // A frame of a proved peer. poll() returns the errors.
-  virtual Status on_frame(int32_t peer, const LinkFrame& frame, UniqueFd fd) = 0;
+  virtual Status on_frame(int32_t peer, const ShmFrame& frame, UniqueFd fd) = 0;
 };
 
-class Links {
+class ShmSockets {
  public:
-  static Result<std::unique_ptr<Links>> create(const EndpointConfig& config, LinkEvents& events);
+  static Result<std::unique_ptr<ShmSockets>> create(const EndpointConfig& config, ShmSocketEvents& events);
 
   const std::string& address() const { return name_; }
   void set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& names);
@@ -67,22 +67,22 @@ class Links {
   bool connecting() const { return connecting_ != 0; }
   // A peer's queue was full: only poll() tries again, no event will come.
   bool wants_retry() const;
-  // The peer said goodbye: its links are closed, but its lane can still be read.
+  // The peer said goodbye: its sockets are closed, but its lane can still be read.
   bool left(int32_t peer) const { return peers_[peer].left; }
 
-  // Frames arrive in the order in which they were sent on a link. False: the socket is full.
-  Result<bool> send(int32_t peer, const LinkFrame& frame, int fd);
-  // Sends kWake on whichever link exists. A full socket wakes the peer just as well.
+  // Frames arrive in the order in which they were sent on a connection. False: the socket is full.
+  Result<bool> send(int32_t peer, const ShmFrame& frame, int fd);
+  // Sends kWake on whichever connection exists. A full socket wakes the peer just as well.
   void wake(int32_t peer);
 
   // Handles everything that has arrived on the sockets. True if there was anything. An error names the peer.
   Result<bool> poll();
-  // Handles only what the peer has sent on its own link: for a descriptor that must be there.
+  // Handles only what the peer has sent on its own connection: for a descriptor that must be there.
   Status read_frames(int32_t peer);
 
   int event_fd() const { return epoll_.get(); }
-  // Frames to send to the peer before the goodbye, on every link with it.
-  void set_final_frames(int32_t peer, std::vector<LinkFrame> frames) { peers_[peer].final_frames = std::move(frames); }
+  // Frames to send to the peer before the goodbye, on every connection with it.
+  void set_final_frames(int32_t peer, std::vector<ShmFrame> frames) { peers_[peer].final_frames = std::move(frames); }
   // Says goodbye. Waits for full sockets until `deadline_ns` of the monotonic clock.
   void close(int64_t deadline_ns);
 
@@ -92,7 +92,7 @@ class Links {
   struct Stream {
     UniqueFd fd;
     std::unique_ptr<HandshakeExchange> exchange;
-    std::array<std::byte, sizeof(LinkFrame)> in{};
+    std::array<std::byte, sizeof(ShmFrame)> in{};
     size_t in_bytes = 0;
     std::vector<UniqueFd> descriptors;
     const Handshake& handshake() const { return exchange->handshake(); }
@@ -100,16 +100,16 @@ class Links {
   struct Peer {
     std::string address;
     std::string name;
-    State state = State::kNone;  // of the link that this rank made
+    State state = State::kNone;  // of the connection that this rank made
     Stream out;
-    Stream in;  // the link that the peer made
+    Stream in;  // the connection that the peer made
     bool left = false;
     int attempts = 0;  // to connect
-    std::vector<LinkFrame> final_frames;
+    std::vector<ShmFrame> final_frames;
   };
   enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
 
-  Links(const EndpointConfig& config, LinkEvents& events) : config_(without_names(config)), events_(events) {}
+  ShmSockets(const EndpointConfig& config, ShmSocketEvents& events) : config_(without_names(config)), events_(events) {}
   static EndpointConfig without_names(EndpointConfig config) {
     std::vector<std::string>().swap(config.peer_names);
     return config;
@@ -117,7 +117,7 @@ class Links {
   Credentials credentials() const;
   bool is_other_rank(int32_t rank) const { return rank >= 0 && rank < config_.ranks && rank != config_.rank; }
 
-  // links_connect.cpp
+  // sockets_connect.cpp
   Status connect(int32_t peer);
   Status out_failed(int32_t peer, const Error& error);
   // True: the handshake is done. False: more is awaited.
@@ -130,7 +130,7 @@ class Links {
   void warn_once(const std::string& reason);
   Status step_stranger(uint32_t serial);
 
-  // links.cpp
+  // sockets.cpp
   Status watch(int fd, Source source, uint32_t index);
   Result<int> poll_once();
   // Reads all frames that have arrived. True: the stream has ended.
@@ -138,10 +138,10 @@ class Links {
   Status read_final_frames(int32_t peer);
   Status ended(int32_t peer, Stream& stream);
   void drop(Stream& stream);
-  static void say_goodbye(const Stream& stream, const std::vector<LinkFrame>& final_frames, int64_t deadline_ns);
+  static void say_goodbye(const Stream& stream, const std::vector<ShmFrame>& final_frames, int64_t deadline_ns);
 
   const EndpointConfig config_;
-  LinkEvents& events_;
+  ShmSocketEvents& events_;
   std::string name_;
   UniqueFd epoll_;
   UniqueFd listener_;

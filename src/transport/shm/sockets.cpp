@@ -1,4 +1,4 @@
-#include "transport/shm/links.h"
+#include "transport/shm/sockets.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -21,31 +21,31 @@ constexpr int kMostTurns = 16;  // of so many events, in one poll()
 
 }  // namespace
 
-Result<std::unique_ptr<Links>> Links::create(const EndpointConfig& config, LinkEvents& events) {
-  std::unique_ptr<Links> links(new Links(config, events));
-  links->peers_.resize(static_cast<size_t>(config.ranks));
-  links->name_ = fresh_unix_name("trestle-shm", config.job, config.rank);
-  links->epoll_ = UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); });
-  if (!links->epoll_) {
+Result<std::unique_ptr<ShmSockets>> ShmSockets::create(const EndpointConfig& config, ShmSocketEvents& events) {
+  std::unique_ptr<ShmSockets> sockets(new ShmSockets(config, events));
+  sockets->peers_.resize(static_cast<size_t>(config.ranks));
+  sockets->name_ = fresh_unix_name("trestle-shm", config.job, config.rank);
+  sockets->epoll_ = UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); });
+  if (!sockets->epoll_) {
     return Error{Code::kSystemError, std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   }
-  links->listener_ = TRY(listen_unix(links->name_));
-  TRY(links->watch(links->listener_.get(), Source::kListener, 0));
-  return links;
+  sockets->listener_ = TRY(listen_unix(sockets->name_));
+  TRY(sockets->watch(sockets->listener_.get(), Source::kListener, 0));
+  return sockets;
 }
 
-Credentials Links::credentials() const {
+Credentials ShmSockets::credentials() const {
   return {config_.secret, job_id(config_.job), config_.rank};
 }
 
-void Links::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& names) {
+void ShmSockets::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& names) {
   for (size_t i = 0; i < peers_.size(); ++i) {
     if (i < addresses.size()) peers_[i].address = addresses[i];
     peers_[i].name = i < names.size() && !names[i].empty() ? names[i] : "rank " + std::to_string(i);
   }
 }
 
-Status Links::watch(int fd, Source source, uint32_t index) {
+Status ShmSockets::watch(int fd, Source source, uint32_t index) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = static_cast<uint64_t>(source) << 32 | index;
@@ -54,7 +54,7 @@ Status Links::watch(int fd, Source source, uint32_t index) {
   return Error{Code::kSystemError, std::string("cannot watch a socket: ") + std::strerror(errno)};
 }
 
-void Links::drop(Stream& stream) {
+void ShmSockets::drop(Stream& stream) {
   // A forked child may still hold the descriptor, and epoll watches the file and not the descriptor.
   if (stream.fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.fd.get(), nullptr);
   stream.fd.reset();
@@ -63,9 +63,9 @@ void Links::drop(Stream& stream) {
   stream.in_bytes = 0;
 }
 
-// Reads what a peer sent on the link that it made, even if its acknowledgement and all that follows it are still
+// Reads what a peer sent on the connection that it made, even if its acknowledgement and all that follows it are still
 // unread.
-Status Links::read_final_frames(int32_t peer) {
+Status ShmSockets::read_final_frames(int32_t peer) {
   std::vector<uint32_t> proved;
   for (const auto& [serial, stranger] : strangers_) {
     if (stranger.handshake().peer_proved() && stranger.handshake().peer_rank() == peer) proved.push_back(serial);
@@ -74,13 +74,13 @@ Status Links::read_final_frames(int32_t peer) {
   return read_frames(peer);
 }
 
-Status Links::read_frames(int32_t peer) {
+Status ShmSockets::read_frames(int32_t peer) {
   Stream& in = peers_[peer].in;
   if (in.fd && TRY(step_frames(peer, in))) return ended(peer, in);
   return {};
 }
 
-Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
+Result<bool> ShmSockets::step_frames(int32_t peer, Stream& stream) {
   while (stream.fd) {
     const std::span<std::byte> rest = std::span(stream.in).subspan(stream.in_bytes);
     Result<size_t> got = receive_with_descriptors(stream.fd.get(), rest, stream.descriptors);
@@ -92,36 +92,36 @@ Result<bool> Links::step_frames(int32_t peer, Stream& stream) {
     if (got.value() == 0) return false;
     if (got.value() == kEndOfStream) return true;
     stream.in_bytes += got.value();
-    if (stream.in_bytes < sizeof(LinkFrame)) continue;
-    LinkFrame frame;
+    if (stream.in_bytes < sizeof(ShmFrame)) continue;
+    ShmFrame frame;
     std::memcpy(&frame, stream.in.data(), sizeof frame);
     stream.in_bytes = 0;
     UniqueFd fd;
     if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
     stream.descriptors.clear();
-    if (frame.kind == LinkFrameKind::kGoodbye) {
-      // Frames that it sent before may lie unread on the other link.
+    if (frame.kind == ShmFrameKind::kGoodbye) {
+      // Frames that it sent before may lie unread on the other connection.
       if (&stream == &peers_[peer].out) TRY(read_final_frames(peer));
       peers_[peer].left = true;
-    } else if (frame.kind != LinkFrameKind::kWake) {
+    } else if (frame.kind != ShmFrameKind::kWake) {
       TRY(events_.on_frame(peer, frame, std::move(fd)));
     }
   }
   return false;
 }
 
-Status Links::ended(int32_t peer, Stream& stream) {
+Status ShmSockets::ended(int32_t peer, Stream& stream) {
   Peer& p = peers_[peer];
   if (&stream == &p.out && p.state == State::kReady) p.state = State::kOver;
   drop(stream);
-  // Its goodbye may still be unread on the other link.
+  // Its goodbye may still be unread on the other connection.
   if (!p.left) TRY(read_final_frames(peer));
   if (!p.left && p.out.fd && !p.out.exchange) (void)TRY(step_frames(peer, p.out));
   if (p.left) return {};
-  return Error{Code::kRemoteError, p.name + " died: its link of shared memory ended without a goodbye"};
+  return Error{Code::kRemoteError, p.name + " died: its connection of shared memory ended without a goodbye"};
 }
 
-Result<bool> Links::send(int32_t peer, const LinkFrame& frame, int fd) {
+Result<bool> ShmSockets::send(int32_t peer, const ShmFrame& frame, int fd) {
   Peer& p = peers_[peer];
   if (p.state != State::kReady) return false;
   const auto data = std::as_bytes(std::span(&frame, 1));
@@ -137,9 +137,9 @@ Result<bool> Links::send(int32_t peer, const LinkFrame& frame, int fd) {
   return true;
 }
 
-void Links::wake(int32_t peer) {
+void ShmSockets::wake(int32_t peer) {
   Peer& p = peers_[peer];
-  const LinkFrame frame{};
+  const ShmFrame frame{};
   const auto data = std::as_bytes(std::span(&frame, 1));
   if (p.state == State::kReady) {
     (void)send_bytes(p.out.fd.get(), data);
@@ -148,7 +148,7 @@ void Links::wake(int32_t peer) {
   }
 }
 
-Result<bool> Links::poll() {
+Result<bool> ShmSockets::poll() {
   bool any = false;
   if (pauses_) TRY(watch_listener_again());
   // Strangers may have more to say than peers.
@@ -165,7 +165,7 @@ Result<bool> Links::poll() {
   return any;
 }
 
-Result<int> Links::poll_once() {
+Result<int> ShmSockets::poll_once() {
   std::array<epoll_event, kEventsAtOnce> events;
   const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
@@ -190,14 +190,14 @@ Result<int> Links::poll_once() {
 
 // The frames are one message to the kernel, so that they need little room. Waits while the socket is full; does not
 // wait for a peer that is gone.
-void Links::say_goodbye(const Stream& stream, const std::vector<LinkFrame>& final_frames, int64_t deadline_ns) {
+void ShmSockets::say_goodbye(const Stream& stream, const std::vector<ShmFrame>& final_frames, int64_t deadline_ns) {
   if (!stream.fd) return;
-  std::vector<LinkFrame> frames = final_frames;
-  frames.push_back({.kind = LinkFrameKind::kGoodbye});
+  std::vector<ShmFrame> frames = final_frames;
+  frames.push_back({.kind = ShmFrameKind::kGoodbye});
   (void)send_all_before(stream.fd.get(), std::as_bytes(std::span(frames)), {deadline_ns, nullptr});
 }
 
-void Links::close(int64_t deadline_ns) {
+void ShmSockets::close(int64_t deadline_ns) {
   for (Peer& p : peers_) {
     if (p.state == State::kReady) say_goodbye(p.out, p.final_frames, deadline_ns);
     say_goodbye(p.in, p.final_frames, deadline_ns);
@@ -206,7 +206,7 @@ void Links::close(int64_t deadline_ns) {
     drop(p.in);
   }
   for (auto& [serial, stranger] : strangers_) {
-    // Its acknowledgement may be on its way: then it counts on this link.
+    // Its acknowledgement may be on its way: then it counts on this connection.
     if (claim_of(stranger.handshake()) == StrangerClaim::kPromised) say_goodbye(stranger, {}, deadline_ns);
     drop(stranger);
   }
