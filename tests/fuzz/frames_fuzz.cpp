@@ -1,5 +1,5 @@
-// A Link whose peer sends anything while its own side posts, reads and writes. It may report an error at any time, but
-// it must not touch foreign memory or count wrongly. An input is a list of actions.
+// A PeerProtocol whose peer sends anything while its own side posts, reads and writes. It may report an error at any
+// time, but it must not touch foreign memory or count wrongly. An input is a list of actions.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace trestle {
 namespace {
 
-constexpr LinkLimits kLimits{64, 4096};
+constexpr PeerLimits kLimits{64, 4096};
 constexpr uint32_t kIn = 1;
 constexpr uint32_t kOut = 2;
 constexpr size_t kMostBytes = 160;
@@ -24,10 +24,10 @@ class Play {
 
   void run() {
     while (!input_.empty() && fine_) act(byte() % 8);
-    link_.close(true);
+    protocol_.close(true);
     // After the end anything may arrive, but no request may be touched.
     requests_.clear();
-    (void)link_.take(std::as_bytes(input_));
+    (void)protocol_.take(std::as_bytes(input_));
   }
 
  private:
@@ -75,7 +75,7 @@ class Play {
     const size_t wanted = byte();
     const auto part = input_.first(std::min(wanted, input_.size()));
     input_ = input_.subspan(part.size());
-    fine_ = link_.take(std::as_bytes(part)).ok();
+    fine_ = protocol_.take(std::as_bytes(part)).ok();
   }
 
   // A well-formed header with its whole payload or a part of it.
@@ -92,7 +92,7 @@ class Play {
     std::array<std::byte, kFrameBytes + kMostBytes> wire{};
     encode_frame(frame, kIn, wire.data());
     const size_t bytes = has_payload(frame.type) && byte() % 4 != 0 ? frame.length : 0;
-    fine_ = link_.take(std::span(wire).first(kFrameBytes + bytes)).ok();
+    fine_ = protocol_.take(std::span(wire).first(kFrameBytes + bytes)).ok();
   }
 
   void post(bool send) {
@@ -107,26 +107,26 @@ class Play {
       request.send.tag = tag();
       request.send.pieces = {&request.from, 1};
       request.send.bytes = bytes;
-      fine_ = link_->post_send(request.send).ok();
+      fine_ = protocol_->post_send(request.send).ok();
     } else {
       request.recv.tag = tag();
       request.recv.bytes = bytes;
       if (byte() % 2 == 0) request.recv.pieces = {&request.to, 1};
-      fine_ = link_->post_recv(request.recv).ok();
+      fine_ = protocol_->post_recv(request.recv).ok();
     }
   }
 
   void write() {
     std::array<iovec, 16> vectors;
-    const size_t used = link_.fill_output(vectors);
+    const size_t used = protocol_.fill_output(vectors);
     size_t bytes = 0;
     for (size_t i = 0; i < used; ++i) bytes += vectors[i].iov_len;
-    link_.wrote(std::min<size_t>(bytes, byte() * 4u));
+    protocol_.wrote(std::min<size_t>(bytes, byte() * 4u));
   }
 
   void fill() {
     std::array<iovec, 16> vectors;
-    const size_t used = link_.target(vectors);
+    const size_t used = protocol_.target(vectors);
     size_t room = 0;
     for (size_t i = 0; i < used; ++i) room += vectors[i].iov_len;
     CHECK(room <= kMostBytes, "more is to be read than any message has");
@@ -137,7 +137,7 @@ class Play {
       std::fill_n(static_cast<std::byte*>(vectors[i].iov_base), step, std::byte{5});
       left -= step;
     }
-    fine_ = link_.filled(filled).ok();
+    fine_ = protocol_.filled(filled).ok();
   }
 
   void release() {
@@ -146,7 +146,7 @@ class Play {
       size_t bytes = 0;
       for (const ConstPiece& piece : request.recv.view) bytes += piece.bytes;
       CHECK(bytes == request.recv.bytes, "a view has other bytes than its request");
-      link_->release(request.recv);
+      protocol_->release(request.recv);
       request.recv.view.clear();
     }
   }
@@ -155,7 +155,7 @@ class Play {
   BufferPool pool_{4096};
   Agreement agreement_{0, {}};
   std::deque<Request> requests_;
-  LinkEnd link_{kLimits, kIn, kOut, pool_, &agreement_, 1};
+  LinkEnd protocol_{kLimits, kIn, kOut, pool_, &agreement_, 1};
   bool fine_ = true;
 };
 

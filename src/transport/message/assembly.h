@@ -1,7 +1,7 @@
 // Assembly: which parts of a message have come, when it comes in fragments. So no two fragments are ever written to the
 // same byte, whatever the peer says.
 //
-// Owned by a Link, used under the rank's progress lock. Offsets and lengths are in bytes.
+// Owned by a PeerProtocol, used under the rank's progress lock. Offsets and lengths are in bytes.
 #pragma once
 
 #include <cstddef>

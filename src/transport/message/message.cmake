@@ -10,8 +10,8 @@ if(SODIUM_FOUND)
   target_sources(trestle_transport PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/assembly.cpp
     ${CMAKE_CURRENT_LIST_DIR}/frame_stream.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/link_receive.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/link_send.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/peer_protocol_receive.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/peer_protocol_send.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails_life.cpp
     ${CMAKE_CURRENT_LIST_DIR}/peer_rails_silence.cpp

@@ -34,8 +34,14 @@ bool counts(FrameType type) {
 
 }  // namespace
 
-PeerRails::PeerRails(Link& link, BufferPool& pool, std::span<const Given> rails, const Options& options, Hooks hooks)
-    : link_(link), pool_(pool), options_(options), hooks_(std::move(hooks)), ways_(rails.size()), loads_(rails.size()) {
+PeerRails::PeerRails(PeerProtocol& protocol, BufferPool& pool, std::span<const Given> rails, const Options& options,
+                     Hooks hooks)
+    : protocol_(protocol),
+      pool_(pool),
+      options_(options),
+      hooks_(std::move(hooks)),
+      ways_(rails.size()),
+      loads_(rails.size()) {
   for (size_t i = 0; i < rails.size(); ++i) {
     ways_[i].stated_rate = rails[i].rate * 1e-9;
     ways_[i].record = rails[i].record;
@@ -83,11 +89,11 @@ size_t PeerRails::fastest(uint64_t bytes) const {
 // bytes is 1.
 uint64_t PeerRails::may_take(size_t rail) const {
   const Way& way = ways_[rail];
-  if (way.state != RailState::kUp || (again_.empty() && !link_.has_messages())) return 0;
+  if (way.state != RailState::kUp || (again_.empty() && !protocol_.has_messages())) return 0;
   const bool again = !again_.empty();
   WaitingBytes waiting;
-  waiting.front = std::max<uint64_t>(1, again ? again_.front().fragment.header.length : link_.front_bytes());
-  waiting.front_is_whole = again ? again_.front().whole() : link_.front_is_whole();
+  waiting.front = std::max<uint64_t>(1, again ? again_.front().fragment.header.length : protocol_.front_bytes());
+  waiting.front_is_whole = again ? again_.front().whole() : protocol_.front_is_whole();
   waiting.all = waiting_bytes();
   const RailLoad load = load_of(way);
   if (window_is_full(load, waiting.front)) return 0;
@@ -110,10 +116,10 @@ bool PeerRails::has_output(size_t rail) const {
   if (way.state != RailState::kUp) return false;
   if (way.told < way.received || way.owes_probe || way.owes_question || owes_request(rail) || may_take(rail) > 0)
     return true;
-  if (link_.has_goodbye(rail) && goodbye_may_go()) return true;
+  if (protocol_.has_goodbye(rail) && goodbye_may_go()) return true;
   const bool own =
       !again_control_.empty() || std::any_of(ways_.begin(), ways_.end(), [](const Way& w) { return w.owes_end; });
-  return (own || link_.has_control()) && carries_control(rail);
+  return (own || protocol_.has_control()) && carries_control(rail);
 }
 
 // Ends of rails, and headers that were lost with another rail.
@@ -174,21 +180,21 @@ bool PeerRails::next_control(size_t rail, Frame& header, int64_t now_ns) {
     return true;
   }
   if (next_request(rail, header) ||
-      (carries_control(rail) && (next_own_control(header) || link_.next_control(header)))) {
+      (carries_control(rail) && (next_own_control(header) || protocol_.next_control(header)))) {
     remember_control(way, header, now_ns);
     return true;
   }
   // The goodbye is the last frame over every rail. It goes when all frames before it have arrived, or in a hurry.
-  return link_.has_goodbye(rail) && goodbye_may_go() && link_.next_goodbye(rail, header);
+  return protocol_.has_goodbye(rail) && goodbye_may_go() && protocol_.next_goodbye(rail, header);
 }
 
 bool PeerRails::goodbye_may_go() const {
-  return all_arrived() || (hurry_ && again_.empty() && again_control_.empty() && !link_.has_control());
+  return all_arrived() || (hurry_ && again_.empty() && again_control_.empty() && !protocol_.has_control());
 }
 
 bool PeerRails::all_arrived() const {
   const auto settled = [](const Way& way) { return way.sent.empty() && !way.owes_end; };
-  return again_.empty() && again_control_.empty() && !link_.has_control() &&
+  return again_.empty() && again_control_.empty() && !protocol_.has_control() &&
          std::all_of(ways_.begin(), ways_.end(), settled);
 }
 
@@ -233,7 +239,7 @@ void PeerRails::keep_copy(Sent& taken) {
     const Piece to{taken.copy, bytes, nullptr};
     copy_pieces(fragment.pieces, {&to, 1});
   }
-  link_.arrived(fragment);
+  protocol_.arrived(fragment);
   taken.fragment.request = nullptr;
   taken.fragment.pieces = {};
 }
@@ -271,8 +277,8 @@ bool PeerRails::next_fragment(size_t rail, Fragment& fragment, int64_t now_ns) {
   if (!again_.empty()) {
     take_again(most, taken);
   } else {
-    const bool whole = link_.front_is_whole();
-    CHECK(link_.next_fragment(most, taken.fragment), "a message that may go is not there");
+    const bool whole = protocol_.front_is_whole();
+    CHECK(protocol_.next_fragment(most, taken.fragment), "a message that may go is not there");
     if (whole) keep_copy(taken);
   }
   give(way, std::move(taken), fragment, now_ns);
@@ -298,14 +304,14 @@ Result<std::span<const Piece>> PeerRails::begin(size_t rail, const Frame& header
     case FrameType::kProbe:
       return std::span<const Piece>{};
     default:
-      return link_.begin(header, rail);
+      return protocol_.begin(header, rail);
   }
 }
 
 Status PeerRails::end(size_t rail) {
   Way& way = ways_[rail];
   const Frame& header = way.incoming;
-  if (!is_own(header.type)) link_.end(rail);
+  if (!is_own(header.type)) protocol_.end(rail);
   if (counts(header.type)) ++way.received;
   if (has_payload(header.type)) way.record->received(header.length);
   return {};
@@ -329,11 +335,11 @@ Status PeerRails::confirm(Way& way, uint64_t count, int64_t now_ns) {
     Sent& sent = way.sent.front();
     way.goodput.deliver(sent.mark);
     if (!sent.control) way.record->acknowledged(sent.fragment.header.length);
-    if (is_of_row(sent.fragment.header) && sent.mark.rides && !link_.is_closed()) way.owes_probe = true;
+    if (is_of_row(sent.fragment.header) && sent.mark.rides && !protocol_.is_closed()) way.owes_probe = true;
     if (sent.control) {
-      link_.control_arrived(sent.fragment.header);
+      protocol_.control_arrived(sent.fragment.header);
     } else {
-      link_.arrived(sent.fragment);
+      protocol_.arrived(sent.fragment);
     }
     if (sent.copy != nullptr) pool_.give(sent.copy, sent.fragment.header.length);
     way.sent.pop_front();

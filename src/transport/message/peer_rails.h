@@ -1,5 +1,5 @@
 // PeerRails: several rails between this rank and one peer: what goes over which, what has arrived, and what happens
-// when a rail fails. A pair of ranks with one rail has none of this: its Link is asked directly.
+// when a rail fails. A pair of ranks with one rail has none of this: its PeerProtocol is asked directly.
 //
 // Counting. Both ends count the frames of every connection, except kAck and goodbyes, in the order in which they were
 // handed to the rail. The receiver acknowledges with kAck how many have come, over the rail itself. The sender keeps
@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "transport/message/goodput.h"
-#include "transport/message/link.h"
+#include "transport/message/peer_protocol.h"
 #include "transport/message/probe_budget.h"
 #include "transport/message/rail_book.h"
 #include "transport/message/rail_choice.h"
@@ -65,7 +65,8 @@ class PeerRails {
     // A rail that was up is not any more, or one that was down is up again. `why` it is, or was, down.
     std::function<void(size_t rail, bool up, const std::string& why)> changed;
   };
-  PeerRails(Link& link, BufferPool& pool, std::span<const Given> rails, const Options& options, Hooks hooks);
+  PeerRails(PeerProtocol& protocol, BufferPool& pool, std::span<const Given> rails, const Options& options,
+            Hooks hooks);
   ~PeerRails();
   PeerRails(const PeerRails&) = delete;
   PeerRails& operator=(const PeerRails&) = delete;
@@ -158,7 +159,7 @@ class PeerRails {
   void tell_load(const Way& way) const;
   RailLoad load_of(const Way& way) const;
   void update_loads() const;
-  uint64_t waiting_bytes() const { return again_bytes_ + link_.ready_bytes(); }
+  uint64_t waiting_bytes() const { return again_bytes_ + protocol_.ready_bytes(); }
   uint64_t may_take(size_t rail) const;
   bool carries_control(size_t rail) const;
   bool next_own_control(Frame& header);
@@ -194,7 +195,7 @@ class PeerRails {
   void try_again(size_t rail, int64_t now_ns);
   void begin_limit(size_t rail, int64_t now_ns);
 
-  Link& link_;
+  PeerProtocol& protocol_;
   BufferPool& pool_;
   const Options options_;
   const Hooks hooks_;

@@ -82,7 +82,7 @@ void PeerRails::closed(size_t rail, int64_t now_ns) {
 // Nothing of the connection is read any more, so the count that is told to the peer is final.
 void PeerRails::end_here(size_t rail, const std::string& why, int64_t now_ns) {
   Way& way = ways_[rail];
-  link_.interrupted(rail);
+  protocol_.interrupted(rail);
   way.suspicion->ended(now_ns, options_.silence_ns);
   way.state = RailState::kEnding;
   way.why = why;
@@ -231,7 +231,7 @@ bool PeerRails::tick(int64_t now_ns) {
     if (silent(i, now_ns) && !judge(i, now_ns)) return false;
     const bool again = way.was_up || !way.why.empty();
     // A rail that is lost with the goodbye on it is not made again: there would be none for it.
-    if (way.state == RailState::kDown && !unsettled(i) && now_ns >= way.retry_ns && !link_.is_closed()) {
+    if (way.state == RailState::kDown && !unsettled(i) && now_ns >= way.retry_ns && !protocol_.is_closed()) {
       try_again(i, now_ns);
     } else if (way.state == RailState::kConnecting && again && now_ns >= way.retry_ns) {
       hooks_.drop(i);

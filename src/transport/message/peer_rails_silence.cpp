@@ -74,7 +74,7 @@ bool PeerRails::silent(size_t rail, int64_t now_ns) {
 void PeerRails::ask_if_doubted(Way& way, int64_t now_ns) {
   if (way.suspicion->doubted_ns <= way.asked_ns || now_ns - way.asked_ns < options_.silence_ns / 8) return;
   way.asked_ns = now_ns;
-  if (way.sent.empty() && !link_.is_closed()) way.owes_question = true;
+  if (way.sent.empty() && !protocol_.is_closed()) way.owes_question = true;
 }
 
 // A rail is silent. False: no other one is left.

@@ -9,8 +9,8 @@
 namespace trestle {
 namespace {
 
-LinkLimits limits_of(const EndpointConfig& config) {
-  LinkLimits limits;
+PeerLimits limits_of(const EndpointConfig& config) {
+  PeerLimits limits;
   limits.eager_bytes = config.eager_bytes.value_or(limits.eager_bytes);
   limits.credit_bytes = std::max(limits.credit_bytes, 8 * (limits.eager_bytes + kEagerOverhead));
   return limits;
@@ -41,14 +41,14 @@ class RailTransport::Port final : public RailEvents {
   bool next_control(int32_t rank, Frame& header) override { return owner_.next_control(rail_, rank, header); }
   bool next_fragment(int32_t rank, Fragment& fragment) override {
     Peer& peer = owner_.at(rank);
-    if (peer.rails == nullptr) return owner_.link_of(rank).next_fragment(UINT64_MAX, fragment);
+    if (peer.rails == nullptr) return owner_.protocol_of(rank).next_fragment(UINT64_MAX, fragment);
     return peer.rails->next_fragment(peer.path_of(rail_), fragment, owner_.now());
   }
   void written(int32_t rank, const Fragment& fragment) override {
     Peer& peer = owner_.at(rank);
     if (peer.rails != nullptr) return peer.rails->written(peer.path_of(rail_));
     peer.record->sent(fragment.header.length);
-    peer.link->arrived(fragment);
+    peer.protocol->arrived(fragment);
   }
   Result<std::span<const Piece>> begin(int32_t rank, const Frame& header) override {
     return owner_.begin(rail_, rank, header);
@@ -57,7 +57,7 @@ class RailTransport::Port final : public RailEvents {
     Peer& peer = owner_.at(rank);
     if (peer.rails != nullptr) return peer.rails->end(peer.path_of(rail_));
     peer.record->received(std::exchange(peer.incoming, 0));
-    peer.link->end();
+    peer.protocol->end();
     return {};
   }
 
@@ -119,34 +119,34 @@ Error RailTransport::fail(Error error) {
   return *error_;
 }
 
-// Most error messages of a link continue the peer's name. Those about both ranks are whole sentences.
-Error RailTransport::link_error(int32_t rank, const Error& error) {
+// Most error messages of a protocol continue the peer's name. Those about both ranks are whole sentences.
+Error RailTransport::protocol_error(int32_t rank, const Error& error) {
   const bool whole = error.code == Code::kInvalidUsage;
   return fail({error.code, whole ? error.message : name(rank) + " " + error.message});
 }
 
-// Where memory cannot be had, the peer gets neither a link nor rails, and stays usable.
-Link& RailTransport::link_of(int32_t rank) {
+// Where memory cannot be had, the peer gets neither a protocol nor rails, and stays usable.
+PeerProtocol& RailTransport::protocol_of(int32_t rank) {
   Peer& peer = at(rank);
-  if (peer.link == nullptr) {
+  if (peer.protocol == nullptr) {
     const size_t rails = std::max<size_t>(1, peer.paths.size());
-    auto link = std::make_unique<Link>(limits_, pool_, agreement_, rank, rails);
+    auto protocol = std::make_unique<PeerProtocol>(limits_, pool_, agreement_, rank, rails);
     if (rails > 1) {
-      add_rails(rank, *link);
+      add_rails(rank, *protocol);
     } else {
       peer.record = &add_record(rank, peer.rail, 1);
     }
-    peer.link = std::move(link);
-    if (closed_) peer.link->close(says_goodbye_);
+    peer.protocol = std::move(protocol);
+    if (closed_) peer.protocol->close(says_goodbye_);
   }
-  return *peer.link;
+  return *peer.protocol;
 }
 
 RailRecord& RailTransport::add_record(int32_t rank, size_t rail, size_t rails) {
   return book_.add(rank, rail < set_.names.size() ? set_.names[rail] : "", static_cast<uint32_t>(rails), now());
 }
 
-void RailTransport::add_rails(int32_t rank, Link& link) {
+void RailTransport::add_rails(int32_t rank, PeerProtocol& protocol) {
   Peer& peer = at(rank);
   several_.reserve(peers_.size());
   std::vector<PeerRails::Given> rails;
@@ -160,7 +160,7 @@ void RailTransport::add_rails(int32_t rank, Link& link) {
                          [=, this](size_t path, bool up, const std::string& why) { log_change(rank, path, up, why); }};
   PeerRails::Options options = set_.options;
   options.ends_silent_rails = rank_ < rank;
-  peer.rails = std::make_unique<PeerRails>(link, pool_, rails, options, std::move(hooks));
+  peer.rails = std::make_unique<PeerRails>(protocol, pool_, rails, options, std::move(hooks));
   several_.push_back(rank);
 }
 
@@ -174,16 +174,17 @@ void RailTransport::log_change(int32_t rank, size_t path, bool up, const std::st
         why.c_str());
 }
 
-// For a post: the link of a peer whose connection exists or is being made. Rails that failed are tried again by tick().
-Result<Link*> RailTransport::reach(int32_t rank) {
+// For a post: the protocol of a peer whose connection exists or is being made. Rails that failed are tried again by
+// tick().
+Result<PeerProtocol*> RailTransport::reach(int32_t rank) {
   if (error_) return *error_;
   if (closed_) return Error{Code::kInvalidUsage, "the " + kind_ + " transport is closed"};
   CHECK(rank >= 0 && static_cast<size_t>(rank) < peers_.size() && rank != rank_,
         "a message's peer is not another rank of the communicator");
   Peer& peer = at(rank);
   if (peer.has_left()) return fail({Code::kRemoteError, name(rank) + " has left the communicator"});
-  const bool first = peer.link == nullptr;
-  Link& link = link_of(rank);
+  const bool first = peer.protocol == nullptr;
+  PeerProtocol& protocol = protocol_of(rank);
   if (peer.rails == nullptr) {
     if (Status reached = set_.rails[peer.rail]->reach(rank); !reached.ok()) return fail(std::move(reached).error());
   } else if (first) {
@@ -191,7 +192,7 @@ Result<Link*> RailTransport::reach(int32_t rank) {
       if (Status reached = set_.rails[path.rail]->reach(rank); !reached.ok()) return fail(std::move(reached).error());
     }
   }
-  return &link;
+  return &protocol;
 }
 
 Result<bool> RailTransport::post_send(SendRequest& request) {
@@ -199,18 +200,18 @@ Result<bool> RailTransport::post_send(SendRequest& request) {
     request.state = RequestState::kDone;
     if (at(request.peer).has_left()) return true;
   }
-  Link* const link = TRY(reach(request.peer));
+  PeerProtocol* const protocol = TRY(reach(request.peer));
   const Peer& peer = at(request.peer);
   size_t rail = peer.rail;
   if (peer.rails != nullptr) {
     const size_t path = peer.rails->fastest(request.bytes);
     rail = path < peer.paths.size() ? peer.paths[path].rail : peer.paths[0].rail;
   }
-  const bool idle = !link->has_control() && !link->has_messages() && set_.rails[rail]->is_idle(request.peer);
-  Result<bool> posted = link->post_send(request);
-  if (!posted.ok()) return link_error(request.peer, posted.error());
+  const bool idle = !protocol->has_control() && !protocol->has_messages() && set_.rails[rail]->is_idle(request.peer);
+  Result<bool> posted = protocol->post_send(request);
+  if (!posted.ok()) return protocol_error(request.peer, posted.error());
   // A message that may go and has nothing before it is sent now; everything else at the next progress().
-  if (posted.value() && idle && link->sending()) {
+  if (posted.value() && idle && protocol->sending()) {
     const Result<bool> written = set_.rails[rail]->write(request.peer);
     if (!written.ok()) return fail(written.error());
   }
@@ -219,16 +220,16 @@ Result<bool> RailTransport::post_send(SendRequest& request) {
 
 Result<bool> RailTransport::post_recv(RecvRequest& request) {
   // Messages that a rank sent before it left are still valid.
-  Link* const early = at(request.peer).link.get();
+  PeerProtocol* const early = at(request.peer).protocol.get();
   const bool here = !closed_ && !error_ && early != nullptr && early->has_early(request.tag);
-  Link* const link = here ? early : TRY(reach(request.peer));
-  Result<bool> posted = link->post_recv(request);
-  if (!posted.ok()) return link_error(request.peer, posted.error());
+  PeerProtocol* const protocol = here ? early : TRY(reach(request.peer));
+  Result<bool> posted = protocol->post_recv(request);
+  if (!posted.ok()) return protocol_error(request.peer, posted.error());
   return posted;
 }
 
 void RailTransport::release(RecvRequest& request) {
-  if (Link* const link = at(request.peer).link.get()) link->release(request);
+  if (PeerProtocol* const protocol = at(request.peer).protocol.get()) protocol->release(request);
 }
 
 // ---- events
@@ -241,16 +242,16 @@ RailPeer RailTransport::peer(size_t rail, int32_t rank) const {
     none.unsettled = true;
     return none;
   }
-  if (at.link == nullptr) return {};
-  const Link& link = *at.link;
+  if (at.protocol == nullptr) return {};
+  const PeerProtocol& protocol = *at.protocol;
   const size_t path = at.path_of(rail);
   RailPeer all;
-  all.has_output = at.rails != nullptr ? at.rails->has_output(path) : link.has_output();
-  all.sending = link.sending();
-  all.awaited = link.awaiting() || (at.rails != nullptr && !at.rails->all_arrived());
-  all.expects_large = link.large_expected();
-  all.left = link.peer_left(path);
-  all.goodbye_answered = link.goodbye_answered(path);
+  all.has_output = at.rails != nullptr ? at.rails->has_output(path) : protocol.has_output();
+  all.sending = protocol.sending();
+  all.awaited = protocol.awaiting() || (at.rails != nullptr && !at.rails->all_arrived());
+  all.expects_large = protocol.large_expected();
+  all.left = protocol.peer_left(path);
+  all.goodbye_answered = protocol.goodbye_answered(path);
   all.in_order = at.rails != nullptr;
   all.unsettled = at.rails != nullptr && at.rails->unsettled(path);
   return all;
@@ -259,8 +260,8 @@ RailPeer RailTransport::peer(size_t rail, int32_t rank) const {
 // A rank that has heard of a peer over one rail makes its own attempts over the others: the peer's may fail.
 void RailTransport::connected(size_t rail, int32_t rank) {
   Peer& peer = at(rank);
-  const bool first = peer.link == nullptr;
-  link_of(rank);
+  const bool first = peer.protocol == nullptr;
+  protocol_of(rank);
   if (peer.rails == nullptr) return peer.record->connected(now());
   peer.rails->connected(peer.path_of(rail), now());
   for (const RailPath& path : peer.paths) {
@@ -269,17 +270,17 @@ void RailTransport::connected(size_t rail, int32_t rank) {
 }
 
 bool RailTransport::next_control(size_t rail, int32_t rank, Frame& header) {
-  Link& link = link_of(rank);
+  PeerProtocol& protocol = protocol_of(rank);
   Peer& peer = at(rank);
   if (peer.rails != nullptr) return peer.rails->next_control(peer.path_of(rail), header, now());
-  return link.next_control(header) || link.next_goodbye(0, header);
+  return protocol.next_control(header) || protocol.next_goodbye(0, header);
 }
 
 Result<std::span<const Piece>> RailTransport::begin(size_t rail, int32_t rank, const Frame& header) {
-  Link& link = link_of(rank);
+  PeerProtocol& protocol = protocol_of(rank);
   Peer& peer = at(rank);
   const std::span<const Piece> payload =
-      TRY(peer.rails != nullptr ? peer.rails->begin(peer.path_of(rail), header, now()) : link.begin(header));
+      TRY(peer.rails != nullptr ? peer.rails->begin(peer.path_of(rail), header, now()) : protocol.begin(header));
   if (has_payload(header.type)) peer.incoming = header.length;
   if (header.type == FrameType::kGoodbye) TRY(check_gone(rank));
   return payload;
@@ -287,8 +288,8 @@ Result<std::span<const Piece>> RailTransport::begin(size_t rail, int32_t rank, c
 
 // The peer said goodbye. That is an error only if a message with it is open.
 Status RailTransport::check_left(int32_t rank) {
-  const Link& link = link_of(rank);
-  if (closed_ || (!link.awaiting() && !link.sending())) return {};
+  const PeerProtocol& protocol = protocol_of(rank);
+  if (closed_ || (!protocol.awaiting() && !protocol.sending())) return {};
   return Error{Code::kRemoteError, "has left the communicator while messages with it were open"};
 }
 
@@ -304,7 +305,7 @@ bool RailTransport::said_on_all(const Peer& peer) const {
   if (peer.rails == nullptr || nothing_up(peer)) return true;
   for (size_t path = 0; path < peer.rails->count(); ++path) {
     const bool open = peer.rails->is_up(path) || peer.rails->unsettled(path);
-    if (open && !peer.link->peer_left(path)) return false;
+    if (open && !peer.protocol->peer_left(path)) return false;
   }
   return true;
 }
@@ -323,7 +324,7 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
   Peer& peer = at(rank);
   const std::string how = "closed its " + kind_ + " connection without a goodbye: it failed or was killed";
   if (peer.rails == nullptr) {
-    if (!link_of(rank).peer_left()) {
+    if (!protocol_of(rank).peer_left()) {
       peer.record->lost(RailState::kDown, "the other side has closed the connection", now());
       if (!closed_) return Error{Code::kRemoteError, how};
     } else {
@@ -334,7 +335,7 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
     return {};
   }
   const size_t path = peer.path_of(rail);
-  if (peer.link->peer_left(path)) {
+  if (peer.protocol->peer_left(path)) {
     peer.rails->closed(path, now());
   } else if (const bool others = peer.rails->lost(path, "the other side has closed the connection", now());
              !others && !peer.has_left() && !closed_) {
@@ -346,7 +347,7 @@ Status RailTransport::ended(size_t rail, int32_t rank) {
 Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
   Peer& peer = at(rank);
   if (peer.rails == nullptr) {
-    link_of(rank);
+    protocol_of(rank);
     peer.record->lost(RailState::kDown, why.message, now());
     if (!closed_) return why;
     peer.left = true;
@@ -355,7 +356,7 @@ Status RailTransport::lost(size_t rail, int32_t rank, const Error& why) {
   const bool others = peer.rails->lost(peer.path_of(rail), why.message, now());
   if (!others && !peer.has_left() && !closed_) return gone(rank);
   const Status left = check_gone(rank);
-  return left.ok() ? left : link_error(rank, left.error());
+  return left.ok() ? left : protocol_error(rank, left.error());
 }
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// RailTransport: messages over rails. It knows the requests, the links to the peers, and which rails lead to which
+// RailTransport: messages over rails. It knows the requests, the protocols to the peers, and which rails lead to which
 // peer; a rail knows connections.
 //
 // See transport.h for the contract, and rail.h for the division of work. To a peer that is reached over one rail,
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "transport/message/link.h"
+#include "transport/message/peer_protocol.h"
 #include "transport/message/peer_rails.h"
 #include "transport/message/rail_book.h"
 #include "transport/rail.h"
@@ -67,29 +67,29 @@ class RailTransport final : public Transport {
  private:
   class Port;  // the events of one rail
   struct Peer {
-    std::unique_ptr<Link> link;        // exists from the first post or connection on
-    std::unique_ptr<PeerRails> rails;  // with the link, where there are several
-    std::vector<RailPath> paths;       // where there are several
-    uint8_t rail = 0;                  // where there is one
-    RailRecord* record = nullptr;      // with the link, where there is one
-    uint64_t incoming = 0;             // bytes of the last header's payload, where there is one
-    bool left = false;                 // said goodbye and closed
-    bool has_left() const { return left || (link != nullptr && link->peer_left()); }
+    std::unique_ptr<PeerProtocol> protocol;  // exists from the first post or connection on
+    std::unique_ptr<PeerRails> rails;        // with the protocol, where there are several
+    std::vector<RailPath> paths;             // where there are several
+    uint8_t rail = 0;                        // where there is one
+    RailRecord* record = nullptr;            // with the protocol, where there is one
+    uint64_t incoming = 0;                   // bytes of the last header's payload, where there is one
+    bool left = false;                       // said goodbye and closed
+    bool has_left() const { return left || (protocol != nullptr && protocol->peer_left()); }
     size_t path_of(size_t rail) const;
   };
   Peer& at(int32_t rank) { return peers_[static_cast<size_t>(rank)]; }
   const Peer& at(int32_t rank) const { return peers_[static_cast<size_t>(rank)]; }
   const std::string& name(int32_t rank) const { return names_[static_cast<size_t>(rank)]; }
-  Link& link_of(int32_t rank);
-  void add_rails(int32_t rank, Link& link);
+  PeerProtocol& protocol_of(int32_t rank);
+  void add_rails(int32_t rank, PeerProtocol& protocol);
   RailRecord& add_record(int32_t rank, size_t rail, size_t rails);
   void log_change(int32_t rank, size_t path, bool up, const std::string& why) const;
-  Result<Link*> reach(int32_t rank);
+  Result<PeerProtocol*> reach(int32_t rank);
   Status check_left(int32_t rank);
   Status check_gone(int32_t rank);
   bool said_on_all(const Peer& peer) const;
   Error fail(Error error);
-  Error link_error(int32_t rank, const Error& error);
+  Error protocol_error(int32_t rank, const Error& error);
   int64_t now() const { return set_.clock->now_ns(); }
 
   // The events of rail `rail`.
@@ -114,14 +114,14 @@ class RailTransport final : public Transport {
 
   const int32_t rank_;
   const std::string kind_;
-  const LinkLimits limits_;
+  const PeerLimits limits_;
   std::vector<std::string> names_;
   BufferPool pool_;
   RailBook book_;
   std::vector<ProbeBudget> probes_;        // by rail
   std::vector<RailSuspicion> suspicions_;  // by rail
   std::vector<Peer> peers_;
-  std::vector<int32_t> several_;  // peers with several rails, and a link
+  std::vector<int32_t> several_;  // peers with several rails, and a protocol
   RailSet set_;
   std::vector<std::unique_ptr<Port>> ports_;
   UniqueFd epoll_;  // with several rails: theirs and the timer

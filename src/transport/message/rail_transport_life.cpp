@@ -155,11 +155,11 @@ void RailTransport::close_several(int64_t deadline_ns) {
 // at the peer.
 bool RailTransport::close_peer(Peer& peer, bool hurry) {
   if (hurry) peer.rails->hurry();
-  if (hurry || peer.has_left() || peer.rails->all_arrived()) peer.link->close(true);
+  if (hurry || peer.has_left() || peer.rails->all_arrived()) peer.protocol->close(true);
   if (nothing_up(peer)) return true;
-  if (!peer.link->is_closed()) return false;
+  if (!peer.protocol->is_closed()) return false;
   for (size_t path = 0; path < peer.rails->count(); ++path) {
-    const bool open = !peer.link->goodbye_answered(path) || peer.link->has_goodbye(path);
+    const bool open = !peer.protocol->goodbye_answered(path) || peer.protocol->has_goodbye(path);
     if (peer.rails->is_up(path) && open) return false;
   }
   return true;
@@ -172,7 +172,7 @@ void RailTransport::close(int linger_ms) {
   closed_ = true;
   if (says_goodbye_ && !several_.empty()) close_several(deadline_ns);
   for (Peer& peer : peers_) {
-    if (peer.link != nullptr) peer.link->close(says_goodbye_);
+    if (peer.protocol != nullptr) peer.protocol->close(says_goodbye_);
   }
   for (const std::unique_ptr<Rail>& rail : set_.rails) {
     const int64_t left_ms = (deadline_ns - now()) / 1'000'000;

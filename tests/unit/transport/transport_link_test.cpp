@@ -15,7 +15,7 @@
 namespace trestle {
 namespace {
 
-constexpr LinkLimits kLimits{1024, 16 * 1024};
+constexpr PeerLimits kLimits{1024, 16 * 1024};
 constexpr uint32_t kAb = 111;
 constexpr uint32_t kBa = 222;
 
@@ -74,7 +74,7 @@ struct Recv {
   RecvRequest request;
 };
 
-TEST(Link, MessagesCutAnywhereArrive) {
+TEST(PeerProtocol, MessagesCutAnywhereArrive) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Pair pair;
     std::deque<Send> sends;
@@ -101,7 +101,7 @@ TEST(Link, MessagesCutAnywhereArrive) {
   }
 }
 
-TEST(Link, WithoutCreditASmallMessageAsksAndPassesTheOthers) {
+TEST(PeerProtocol, WithoutCreditASmallMessageAsksAndPassesTheOthers) {
   Pair pair;
   std::deque<Send> sends;
   for (uint64_t n = 0; n < 100; ++n) ASSERT_TRUE(pair.a->post_send(sends.emplace_back(n, 1000).request).value());
@@ -126,7 +126,7 @@ TEST(Link, WithoutCreditASmallMessageAsksAndPassesTheOthers) {
   EXPECT_EQ(next.request.state, RequestState::kDone);
 }
 
-TEST(Link, TheOldestClearedMessageGoesFirst) {
+TEST(PeerProtocol, TheOldestClearedMessageGoesFirst) {
   Pair pair;
   std::deque<Send> sends;
   std::deque<Recv> recvs;
@@ -155,7 +155,7 @@ struct Lie {
   std::vector<Frame> frames;
 };
 
-TEST(Link, LiesAreErrors) {
+TEST(PeerProtocol, LiesAreErrors) {
   const MessageTag tag{1, 0, 0, 0};
   const Lie kLies[] = {
       {"data that was not cleared", {{FrameType::kData, 0, tag, 0}}},
@@ -172,23 +172,23 @@ TEST(Link, LiesAreErrors) {
   };
   for (const Lie& lie : kLies) {
     BufferPool pool;
-    LinkEnd link(kLimits, kAb, kBa, pool);
+    LinkEnd protocol(kLimits, kAb, kBa, pool);
     Status status;
     for (const Frame& frame : lie.frames) {
       std::array<std::byte, kFrameBytes> wire;
       encode_frame(frame, kAb, wire.data());
-      if (status.ok()) status = link.take(wire);
+      if (status.ok()) status = protocol.take(wire);
     }
     EXPECT_FALSE(status.ok()) << lie.what;
   }
   // A peer that ignores the limits is stopped when the credit is used up.
   BufferPool pool;
-  LinkEnd link(kLimits, kAb, kBa, pool);
+  LinkEnd protocol(kLimits, kAb, kBa, pool);
   uint64_t accepted = 0;
   for (;; ++accepted) {
     std::array<std::byte, kFrameBytes> wire;
     encode_frame({FrameType::kEager, 0, {accepted, 0, 0, 0}, 0}, kAb, wire.data());
-    if (!link.take(wire).ok()) break;
+    if (!protocol.take(wire).ok()) break;
   }
   EXPECT_EQ(accepted, kLimits.credit_bytes / kEagerOverhead);
 }

@@ -1,31 +1,31 @@
-// The receiving half of Link: takes headers in and says where data goes.
+// The receiving half of PeerProtocol: takes headers in and says where data goes.
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
-#include "transport/message/link.h"
+#include "transport/message/peer_protocol.h"
 #include "transport/pieces.h"
 
 namespace trestle {
 namespace {
 
-constexpr size_t kMostReceivesOpen = 16 * 1024;  // as many as link_send.cpp has
+constexpr size_t kMostReceivesOpen = 16 * 1024;  // as many as peer_protocol_send.cpp has
 
 constexpr uint64_t kCleared = 1;  // in a receive's word[0]
 
 }  // namespace
 
-std::string Link::name_of(bool peer) const {
+std::string PeerProtocol::name_of(bool peer) const {
   if (agreement_ != nullptr) return agreement_->name(peer ? peer_ : agreement_->rank());
   return peer ? "rank " + std::to_string(peer_) : "this rank";
 }
 
-Error Link::received_differs(const MessageTag& sent, uint64_t bytes, const RecvRequest& request) const {
+Error PeerProtocol::received_differs(const MessageTag& sent, uint64_t bytes, const RecvRequest& request) const {
   return different_sizes(name_of(true), name_of(false), sent, bytes, request.tag, request.bytes);
 }
 
-Result<bool> Link::post_recv(RecvRequest& request) {
+Result<bool> PeerProtocol::post_recv(RecvRequest& request) {
   CHECK(request.pieces.empty() || total_bytes(request.pieces) == request.bytes,
         "the pieces of a receive are not its bytes");
   if (receives_.size() >= kMostReceivesOpen) return false;
@@ -48,7 +48,7 @@ Result<bool> Link::post_recv(RecvRequest& request) {
   return true;
 }
 
-Status Link::accept_early(const Early& early, RecvRequest& request) {
+Status PeerProtocol::accept_early(const Early& early, RecvRequest& request) {
   if (sizes_differ(early.tag, early.bytes, request.tag, request.bytes))
     return received_differs(early.tag, early.bytes, request);
   if (early.complete) {
@@ -65,26 +65,26 @@ Status Link::accept_early(const Early& early, RecvRequest& request) {
   return {};
 }
 
-void Link::release(RecvRequest& request) {
+void PeerProtocol::release(RecvRequest& request) {
   auto* const buffer = static_cast<std::byte*>(request.transport.pointer[0]);
   request.transport.pointer[0] = nullptr;
   if (buffer != nullptr) pool_.give(buffer, request.bytes);
 }
 
-void Link::clear_to_send(RecvRequest& request) {
+void PeerProtocol::clear_to_send(RecvRequest& request) {
   request.transport.word[0] = kCleared;
   ++cleared_receives_;
   put_control(FrameType::kClear, request.tag, request.bytes);
 }
 
-void Link::give_credit_back(uint64_t bytes) {
+void PeerProtocol::give_credit_back(uint64_t bytes) {
   early_cost_ -= bytes;
   owed_ += bytes;
   if (owed_ >= limits_.credit_bytes / 2) put_control(FrameType::kCredit, {}, 0);
 }
 
 // `buffer` holds the data. Null: the data is in the request's pieces already.
-void Link::complete(RecvRequest& request, std::byte* buffer) {
+void PeerProtocol::complete(RecvRequest& request, std::byte* buffer) {
   if (buffer != nullptr && request.pieces.empty()) {
     request.view.assign(1, ConstPiece{buffer, request.bytes});
     request.transport.pointer[0] = buffer;
@@ -96,7 +96,7 @@ void Link::complete(RecvRequest& request, std::byte* buffer) {
   request.state = RequestState::kDone;
 }
 
-Result<std::span<const Piece>> Link::begin(const Frame& frame, size_t rail) {
+Result<std::span<const Piece>> PeerProtocol::begin(const Frame& frame, size_t rail) {
   Incoming& in = in_[rail];
   if (in.goodbye_received) return Error{Code::kRemoteError, "sent something after its goodbye"};
   if (frame.credit > limits_.credit_bytes - credit_)
@@ -127,7 +127,7 @@ Result<std::span<const Piece>> Link::begin(const Frame& frame, size_t rail) {
   return Error{Code::kRemoteError, "sent a frame that belongs to the beginning of a connection"};
 }
 
-Result<Link::Payload> Link::goodbye(const Frame& frame, Incoming& in) {
+Result<PeerProtocol::Payload> PeerProtocol::goodbye(const Frame& frame, Incoming& in) {
   if (frame.type == FrameType::kGoodbye) {
     in.goodbye_received = peer_left_ = true;
     in.owes_answer = !closed_;
@@ -140,7 +140,7 @@ Result<Link::Payload> Link::goodbye(const Frame& frame, Incoming& in) {
 
 // Frames about a message. Checks first which call the peer runs, because any other error follows from a difference
 // there.
-Result<Link::Payload> Link::handle_message(const Frame& frame, Incoming& in) {
+Result<PeerProtocol::Payload> PeerProtocol::handle_message(const Frame& frame, Incoming& in) {
   if (agreement_ != nullptr && !agreement_->heard(peer_, frame.tag)) return agreement_->error();
   switch (frame.type) {
     case FrameType::kEager:
@@ -158,7 +158,7 @@ Result<Link::Payload> Link::handle_message(const Frame& frame, Incoming& in) {
   }
 }
 
-Status Link::requested(const Frame& frame) {
+Status PeerProtocol::requested(const Frame& frame) {
   const bool large = frame.bytes > limits_.eager_bytes;
   if (large && frame.tag.whole == 0) return Error{Code::kRemoteError, "asked to send a message that needs no asking"};
   if (RecvRequest** receive = receives_.find(frame.tag); receive != nullptr) {
@@ -177,7 +177,7 @@ Status Link::requested(const Frame& frame) {
   return {};
 }
 
-Result<Link::Payload> Link::begin_eager(const Frame& frame, Incoming& in) {
+Result<PeerProtocol::Payload> PeerProtocol::begin_eager(const Frame& frame, Incoming& in) {
   if (frame.bytes > limits_.eager_bytes)
     return Error{Code::kRemoteError, "sent a message above the eager limit without being asked"};
   if (frame.at != 0 || frame.length != frame.bytes)
@@ -195,7 +195,7 @@ Result<Link::Payload> Link::begin_eager(const Frame& frame, Incoming& in) {
   return begin_payload(frame, in, receive);
 }
 
-Result<Link::Payload> Link::begin_data(const Frame& frame, Incoming& in) {
+Result<PeerProtocol::Payload> PeerProtocol::begin_data(const Frame& frame, Incoming& in) {
   RecvRequest** const found = receives_.find(frame.tag);
   if (found == nullptr || (*found)->transport.word[0] != kCleared)
     return Error{Code::kRemoteError, "sent a message that was not cleared"};
@@ -209,20 +209,20 @@ Result<Link::Payload> Link::begin_data(const Frame& frame, Incoming& in) {
   return begin_payload(frame, in, receive);
 }
 
-Result<std::byte*> Link::take_buffer(uint64_t bytes) {
+Result<std::byte*> PeerProtocol::take_buffer(uint64_t bytes) {
   std::byte* const buffer = pool_.take(bytes);
   if (buffer != nullptr) return buffer;
   return Error{Code::kSystemError, "sent " + std::to_string(bytes) + " bytes for which there is no memory"};
 }
 
-void Link::set_active(Incoming& in, const Frame& frame, RecvRequest* receive) {
+void PeerProtocol::set_active(Incoming& in, const Frame& frame, RecvRequest* receive) {
   in.active = true;
   in.receive = receive;
   in.frame = frame;
   in.buffer = {};
 }
 
-Result<Link::Payload> Link::begin_payload(const Frame& frame, Incoming& in, RecvRequest* receive) {
+Result<PeerProtocol::Payload> PeerProtocol::begin_payload(const Frame& frame, Incoming& in, RecvRequest* receive) {
   set_active(in, frame, receive);
   if (receive != nullptr) ++arriving_;
   Payload place;
@@ -239,7 +239,7 @@ Result<Link::Payload> Link::begin_payload(const Frame& frame, Incoming& in, Recv
 
 // ---- messages that come in fragments. Their receive stays in `receives_` until all of it is there.
 
-Assembly& Link::assembly_of(RecvRequest& receive) {
+Assembly& PeerProtocol::assembly_of(RecvRequest& receive) {
   if (receive.transport.pointer[1] == nullptr) {
     if (free_assemblies_.empty()) free_assemblies_.push_back(&assemblies_.emplace_back());
     receive.transport.pointer[1] = free_assemblies_.back();
@@ -249,7 +249,7 @@ Assembly& Link::assembly_of(RecvRequest& receive) {
   return *static_cast<Assembly*>(receive.transport.pointer[1]);
 }
 
-Result<Link::Payload> Link::begin_part(const Frame& frame, Incoming& in, RecvRequest& receive) {
+Result<PeerProtocol::Payload> PeerProtocol::begin_part(const Frame& frame, Incoming& in, RecvRequest& receive) {
   Assembly& assembly = assembly_of(receive);
   if (!assembly.claim(frame.at, frame.length, frame.bytes))
     return Error{Code::kRemoteError, "sent a part of a message twice, or one that is not in it"};
@@ -272,7 +272,7 @@ Result<Link::Payload> Link::begin_part(const Frame& frame, Incoming& in, RecvReq
   return Payload(in.pieces);
 }
 
-void Link::end_part(const Incoming& in) {
+void PeerProtocol::end_part(const Incoming& in) {
   RecvRequest& receive = *in.receive;
   Assembly& assembly = assembly_of(receive);
   assembly.arrived(in.frame.length);
@@ -284,7 +284,7 @@ void Link::end_part(const Incoming& in) {
   complete(receive, assembly.buffer);
 }
 
-void Link::end(size_t rail) {
+void PeerProtocol::end(size_t rail) {
   Incoming& in = in_[rail];
   if (!in.active) return;
   in.active = false;
@@ -299,13 +299,13 @@ void Link::end(size_t rail) {
   early->complete = true;
 }
 
-void Link::take_back(RecvRequest& receive) {
+void PeerProtocol::take_back(RecvRequest& receive) {
   --arriving_;
   if (receive.transport.word[0] == kCleared) ++cleared_receives_;
   CHECK(receives_.insert(receive.tag, &receive), "two receives have the same tag");
 }
 
-void Link::interrupted(size_t rail) {
+void PeerProtocol::interrupted(size_t rail) {
   Incoming& in = in_[rail];
   if (!std::exchange(in.active, false)) return;
   const Frame& frame = in.frame;

@@ -1,6 +1,6 @@
-// Link: the open messages between a rank and one peer, and the protocol between the two, above the rails that carry it.
-// Headers that arrive are passed in, and what to send next is taken out. So tests and fuzzers can drive two of them
-// against each other without a connection.
+// PeerProtocol: the open messages between a rank and one peer, and the protocol between the two, above the rails that
+// carry it. Headers that arrive are passed in, and what to send next is taken out. So tests and fuzzers can drive two
+// of them against each other without a connection.
 //
 // Owned by a RailTransport, which also owns the buffer pool; used under the rank's progress lock. Error messages about
 // input continue the peer's name ("sent ..."). Those of the Agreement (kInvalidUsage) are whole sentences.
@@ -32,21 +32,21 @@
 
 namespace trestle {
 
-struct LinkLimits {
+struct PeerLimits {
   uint64_t eager_bytes = 32 * 1024;    // both sides have one value
   uint64_t credit_bytes = 512 * 1024;  // both sides have one value; at least 4 * (eager_bytes + kEagerOverhead)
 };
 // What keeping one message costs beyond its bytes. Bounds the number of small ones.
 inline constexpr uint64_t kEagerOverhead = 256;
 
-class Link {
+class PeerProtocol {
  public:
   // agreement: checks everything that `peer` sends; null: nothing is compared.
-  explicit Link(const LinkLimits& limits, BufferPool& pool, Agreement* agreement = nullptr, int32_t peer = 0,
-                size_t rails = 1)
+  explicit PeerProtocol(const PeerLimits& limits, BufferPool& pool, Agreement* agreement = nullptr, int32_t peer = 0,
+                        size_t rails = 1)
       : limits_(limits), pool_(pool), agreement_(agreement), peer_(peer), in_(rails), credit_(limits.credit_bytes) {}
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  PeerProtocol(const PeerProtocol&) = delete;
+  PeerProtocol& operator=(const PeerProtocol&) = delete;
 
   // ---- Requests: as in transport.h. False: too many are open, try again.
   Result<bool> post_send(SendRequest& request);
@@ -151,7 +151,7 @@ class Link {
   void give_credit_back(uint64_t bytes);
   uint32_t take_owed_credit();
 
-  const LinkLimits limits_;
+  const PeerLimits limits_;
   BufferPool& pool_;
   Agreement* const agreement_;
   const int32_t peer_;

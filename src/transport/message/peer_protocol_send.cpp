@@ -1,10 +1,10 @@
-// The sending half of Link: which messages wait, and which go next.
+// The sending half of PeerProtocol: which messages wait, and which go next.
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "base/check.h"
-#include "transport/message/link.h"
+#include "transport/message/peer_protocol.h"
 #include "transport/pieces.h"
 
 namespace trestle {
@@ -31,11 +31,11 @@ bool younger(const SendRequest* a, const SendRequest* b) {
 
 }  // namespace
 
-Error Link::sent_differs(const SendRequest& request, const MessageTag& expected, uint64_t bytes) const {
+Error PeerProtocol::sent_differs(const SendRequest& request, const MessageTag& expected, uint64_t bytes) const {
   return different_sizes(name_of(false), name_of(true), request.tag, request.bytes, expected, bytes);
 }
 
-Result<bool> Link::post_send(SendRequest& request) {
+Result<bool> PeerProtocol::post_send(SendRequest& request) {
   CHECK(total_bytes(request.pieces) == request.bytes, "the pieces of a send are not its bytes");
   if (is_notice(request.tag)) {
     put_control(FrameType::kNotice, request.tag, 0);
@@ -71,14 +71,14 @@ Result<bool> Link::post_send(SendRequest& request) {
   return true;
 }
 
-void Link::make_ready(SendRequest& request, FrameType type) {
+void PeerProtocol::make_ready(SendRequest& request, FrameType type) {
   request.transport.word[kType] = static_cast<uint64_t>(type);
   ready_.push_back(&request);
   std::push_heap(ready_.begin(), ready_.end(), younger);
   ready_bytes_ += request.bytes;
 }
 
-Status Link::cleared(const Frame& frame) {
+Status PeerProtocol::cleared(const Frame& frame) {
   if (SendRequest* const* const found = waiting_.find(frame.tag); found != nullptr) {
     SendRequest& request = **found;
     if (sizes_differ(request.tag, request.bytes, frame.tag, frame.bytes))
@@ -98,17 +98,17 @@ Status Link::cleared(const Frame& frame) {
   return {};
 }
 
-uint32_t Link::take_owed_credit() {
+uint32_t PeerProtocol::take_owed_credit() {
   const uint64_t credit = owed_;
   owed_ = 0;
   return static_cast<uint32_t>(credit);
 }
 
-void Link::put_control(FrameType type, const MessageTag& tag, uint64_t bytes) {
+void PeerProtocol::put_control(FrameType type, const MessageTag& tag, uint64_t bytes) {
   control_.push_back({type, take_owed_credit(), tag, bytes, 0, 0});
 }
 
-bool Link::next_control(Frame& header) {
+bool PeerProtocol::next_control(Frame& header) {
   if (control_at_ == control_.size()) return false;
   header = control_[control_at_++];
   if (control_at_ == control_.size()) {
@@ -118,7 +118,7 @@ bool Link::next_control(Frame& header) {
   return true;
 }
 
-void Link::control_arrived(const Frame& header) {
+void PeerProtocol::control_arrived(const Frame& header) {
   if (header.type != FrameType::kRequest) return;
   SendRequest* const* const found = waiting_.find(header.tag);
   if (found == nullptr) return;
@@ -128,15 +128,15 @@ void Link::control_arrived(const Frame& header) {
   make_ready(request, FrameType::kData);
 }
 
-uint64_t Link::front_bytes() const {
+uint64_t PeerProtocol::front_bytes() const {
   return ready_.empty() ? 0 : ready_.front()->bytes - ready_.front()->transport.word[kTaken];
 }
 
-bool Link::front_is_whole() const {
+bool PeerProtocol::front_is_whole() const {
   return !ready_.empty() && ready_.front()->transport.word[kType] == static_cast<uint64_t>(FrameType::kEager);
 }
 
-bool Link::next_fragment(uint64_t most, Fragment& fragment) {
+bool PeerProtocol::next_fragment(uint64_t most, Fragment& fragment) {
   if (ready_.empty()) return false;
   SendRequest& send = *ready_.front();
   uint64_t& taken = send.transport.word[kTaken];
@@ -159,7 +159,7 @@ bool Link::next_fragment(uint64_t most, Fragment& fragment) {
   return true;
 }
 
-void Link::arrived(const Fragment& fragment) {
+void PeerProtocol::arrived(const Fragment& fragment) {
   if (closed_ || fragment.request == nullptr) return;
   SendRequest& send = *fragment.request;
   uint64_t& bytes = send.transport.word[kArrived];
@@ -169,7 +169,7 @@ void Link::arrived(const Fragment& fragment) {
   send.state = RequestState::kDone;
 }
 
-bool Link::next_goodbye(size_t rail, Frame& header) {
+bool PeerProtocol::next_goodbye(size_t rail, Frame& header) {
   Incoming& in = in_[rail];
   header = {};
   if (std::exchange(in.owes_answer, false)) {
@@ -182,7 +182,7 @@ bool Link::next_goodbye(size_t rail, Frame& header) {
   return true;
 }
 
-void Link::close(bool goodbye) {
+void PeerProtocol::close(bool goodbye) {
   if (closed_) return;
   closed_ = true;
   ready_.clear();
