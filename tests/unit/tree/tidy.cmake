@@ -7,4 +7,5 @@ trestle_test(NAME tidy_test LABEL unit SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/named_things_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/one_definition_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/tidy_source.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/tidy_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/tidy_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/words_test.cpp)
