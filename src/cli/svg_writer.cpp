@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "cli/plan/lanes_text.h"
+#include "cli/text_line.h"
 
 namespace trestle {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/plan/lanes_text.h"
-#include "cli/study/variants.h"
+#include "cli/sim/lanes_text.h"
+#include "cli/sim/variants.h"
 
 namespace trestle {
 namespace {

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/config/value_text.h"
+#include "cli/sim/design_commands.h"
+#include "cli/sim/paper_study.h"
+#include "cli/sim/paper_study_svg.h"
+#include "cli/sim/paper_study_text.h"
 #include "cli/sim/sim_run.h"
 #include "cli/sim/sim_svg.h"
 #include "cli/sim/sim_text.h"
-#include "cli/study/design_commands.h"
-#include "cli/study/paper_study.h"
-#include "cli/study/paper_study_svg.h"
-#include "cli/study/paper_study_text.h"
 #include "cli/write_file.h"
 
 namespace trestle {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/study/variants.h"
+#include "cli/sim/variants.h"
 #include "sched/model/cost.h"
 #include "sched/model/predict.h"
 

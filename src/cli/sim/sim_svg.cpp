@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "base/config/value_text.h"
-#include "cli/plan/lanes_text.h"
 #include "cli/svg_writer.h"
+#include "cli/text_line.h"
 
 namespace trestle {
 namespace {

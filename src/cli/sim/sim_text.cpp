@@ -4,7 +4,7 @@
 
 #include "base/config/value_text.h"
 #include "base/json.h"
-#include "cli/plan/lanes_text.h"
+#include "cli/sim/lanes_text.h"
 #include "cli/text_line.h"
 
 namespace trestle {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/plan/lanes_text.h"
 #include "cli/svg_writer.h"
 #include "cli/text_line.h"
 

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 
-#include "cli/plan/lanes_text.h"
 #include "cli/svg_writer.h"
 #include "cli/text_line.h"
 #include "cli/train/scale.h"

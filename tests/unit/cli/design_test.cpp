@@ -1,7 +1,7 @@
 // The output of `trestle sim advise` and `trestle train study`.
 #include <gtest/gtest.h>
 
-#include "cli/study/advice_text.h"
+#include "cli/sim/advice_text.h"
 #include "cli/train/study.h"
 #include "cli/train/study_text.h"
 #include "study/paper_systems.h"

@@ -1,11 +1,11 @@
 // The output of `trestle sim` for one operation: JSON, Chrome trace, SVG and text.
 #include <cmath>
 
-#include "cli/plan/lanes_text.h"
+#include "cli/sim/lanes_text.h"
 #include "cli/sim/sim_run.h"
 #include "cli/sim/sim_svg.h"
 #include "cli/sim/sim_text.h"
-#include "cli/study/variants.h"
+#include "cli/sim/variants.h"
 #include "sched/policy/policies.h"
 #include "study/paper_systems.h"
 #include "unit/cli/views_support.h"

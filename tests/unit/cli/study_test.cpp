@@ -1,8 +1,8 @@
 // `trestle sim paper` on a small system, and the candidates of `trestle plan`.
 #include "cli/plan/plan_text.h"
-#include "cli/study/paper_study.h"
-#include "cli/study/paper_study_svg.h"
-#include "cli/study/paper_study_text.h"
+#include "cli/sim/paper_study.h"
+#include "cli/sim/paper_study_svg.h"
+#include "cli/sim/paper_study_text.h"
 #include "unit/cli/views_support.h"
 
 namespace trestle {

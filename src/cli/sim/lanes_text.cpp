@@ -1,8 +1,10 @@
-#include "cli/plan/lanes_text.h"
+#include "cli/sim/lanes_text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+
+#include "cli/text_line.h"
 
 namespace trestle {
 namespace {
@@ -57,20 +59,6 @@ std::string sparkline(const std::vector<double>& shares) {
   static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string text;
   for (const double share : shares) text += kBlocks[std::clamp(static_cast<int>(std::lround(share * 8)), 0, 8)];
-  return text;
-}
-
-std::string time_text(double time_ns) {
-  char text[48];
-  if (time_ns < 1e3) {
-    std::snprintf(text, sizeof text, "%.0f ns", time_ns);
-  } else if (time_ns < 1e6) {
-    std::snprintf(text, sizeof text, "%.4g us", time_ns / 1e3);
-  } else if (time_ns < 1e9) {
-    std::snprintf(text, sizeof text, "%.4g ms", time_ns / 1e6);
-  } else {
-    std::snprintf(text, sizeof text, "%.4g s", time_ns / 1e9);
-  }
   return text;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/study/variants.h"
+#include "cli/sim/variants.h"
 
 #include "sched/policy/policies.h"
 #include "sched/policy/priority_rules.h"

@@ -1,4 +1,4 @@
-#include "cli/study/design_commands.h"
+#include "cli/sim/design_commands.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/config/value_text.h"
-#include "cli/study/advice_text.h"
+#include "cli/sim/advice_text.h"
 #include "study/paper_systems.h"
 #include "study/training.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "cli/plan/lanes_text.h"
-#include "cli/study/paper_study_text.h"
+#include "cli/sim/lanes_text.h"
+#include "cli/sim/paper_study_text.h"
 #include "cli/text_line.h"
 #include "study/paper_systems.h"
 

@@ -1,4 +1,4 @@
-#include "cli/study/paper_study_svg.h"
+#include "cli/sim/paper_study_svg.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/study/paper_study.h"
+#include "cli/sim/paper_study.h"
 
 namespace trestle {
 

@@ -1,4 +1,4 @@
-#include "cli/study/paper_study.h"
+#include "cli/sim/paper_study.h"
 
 #include <algorithm>
 

@@ -15,7 +15,5 @@ namespace trestle {
 std::string lanes_text(const std::vector<SimLane>& lanes, double time_ns, uint32_t width);
 // Each fraction as a UTF-8 character from blank (0) to a full block (1).
 std::string sparkline(const std::vector<double>& shares);
-// "812 ns", "1.25 us", "20.4 ms", "3.1 s".
-std::string time_text(double time_ns);
 
 }  // namespace trestle

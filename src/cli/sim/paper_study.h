@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/types.h"
 #include "cli/sim/sim_view.h"
-#include "cli/study/variants.h"
+#include "cli/sim/variants.h"
 #include "sim/simulate_schedule.h"
 #include "topology/topology.h"
 

@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "cli/study/paper_study_text.h"
+#include "cli/sim/paper_study_text.h"
 #include "study/paper_systems.h"
 
 namespace trestle {

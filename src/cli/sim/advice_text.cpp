@@ -1,4 +1,4 @@
-#include "cli/study/advice_text.h"
+#include "cli/sim/advice_text.h"
 
 #include "base/config/value_text.h"
 #include "base/json.h"
