@@ -4,7 +4,7 @@
 #include "cli/plan/info.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"
-#include "cli/train/train.h"
+#include "cli/train/train_options.h"
 #include "gradient/policy/topk.h"
 
 namespace trestle {

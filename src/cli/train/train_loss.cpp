@@ -1,7 +1,7 @@
 #include "cli/train/train_loss.h"
 
 #include "cli/train/option_values.h"
-#include "cli/train/train.h"
+#include "cli/train/train_options.h"
 
 namespace trestle {
 
