@@ -71,12 +71,6 @@ Options fit_memory(Ranks& ranks, const Job& job, const Room& room) {
   return options;
 }
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // The number of this thread's first rank among the ranks of this host.
 int local_rank_of(const Job& job, int thread) {
   return (job.local_process * job.layout.threads + thread) * job.layout.ranks_per_thread;
@@ -97,7 +91,7 @@ Communicators communicators_of(const Job& job, int thread, const std::vector<std
   std::vector<trestleComm_t> comms(mine);
   std::vector<int> devices;
   for (const auto& gpu : gpus) devices.push_back(gpu->info().index);
-  const Clock::time_point start = Clock::now();
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   join(comms, job.layout.first_rank(thread), job.layout.nranks(), job.id, job.config, devices);
   return {comms, seconds_since(start)};
 }
@@ -220,7 +214,7 @@ int run_job(Job& job) {
   // Ranks on GPUs differ in their device setting. Only ranks that join one by one can have settings of their own.
   if (layout.processes == 1 && !job.options.parallel_init && !job.equipment.gpus) {
     job.comms.resize(static_cast<size_t>(layout.nranks()));
-    const Clock::time_point start = Clock::now();
+    const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
     require(trestleCommInitAllConfig(job.comms.data(), layout.nranks(), &job.config));
     job.init_seconds = seconds_since(start);
   } else if (layout.processes == 1) {

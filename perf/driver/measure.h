@@ -4,6 +4,7 @@
 // and the barriers are the same for all backends.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "perf/report/table.h"
 
 namespace trestle::perf {
+
+double seconds_since(std::chrono::steady_clock::time_point start);
 
 // One row of the table: a collective with its type, operator, root and size.
 struct Row {

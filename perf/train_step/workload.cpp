@@ -12,10 +12,6 @@ namespace {
 
 constexpr double kMostBytes = 1e12;  // of all tensors together
 
-Error bad(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 // The text was verified when it was parsed.
 ComputeTime compute_of(const std::string& text) {
   char* comma = nullptr;
@@ -26,16 +22,16 @@ ComputeTime compute_of(const std::string& text) {
 Result<GradientWorkload> named_workload(const TrainStepArguments& arguments) {
   const Result<Network> network = find_network(arguments.workload);
   if (!arguments.compute.empty()) {
-    if (!network.ok()) return bad("--compute: " + network.error().message);
+    if (!network.ok()) return invalid_argument("--compute: " + network.error().message);
     return workload_of(network.value(), compute_of(arguments.compute));
   }
   const Result<GradientWorkload> built_in = built_in_workload(arguments.workload);
   if (built_in.ok()) return built_in;
-  if (network.ok()) return bad("--workload: " + built_in.error().message + " with --compute");
+  if (network.ok()) return invalid_argument("--workload: " + built_in.error().message + " with --compute");
   const Result<GradientWorkload> read = read_workload_file(arguments.workload);
   if (read.ok()) return read;
-  return bad("--workload: " + read.error().message +
-             " (and it is no built-in workload: `trestle train --list` shows these)");
+  return invalid_argument("--workload: " + read.error().message +
+                          " (and it is no built-in workload: `trestle train --list` shows these)");
 }
 
 void scale_bytes(GradientWorkload& workload, double factor) {
@@ -61,11 +57,11 @@ Result<GradientWorkload> replayed_workload(const TrainStepArguments& arguments) 
   double bytes = 0;
   for (const GradientTensor& tensor : workload.tensors) bytes += static_cast<double>(tensor.bytes);
   if (bytes * arguments.scale_bytes > kMostBytes)
-    return bad("--scale-bytes makes more of the gradients than any memory holds");
+    return invalid_argument("--scale-bytes makes more of the gradients than any memory holds");
   scale_bytes(workload, arguments.scale_bytes);
   scale_compute(workload, arguments.scale_time);
   if (arguments.balance > 0 && (workload.bytes() == 0 || workload.forward_s() + workload.backward_s() <= 0))
-    return bad("--balance scales compute times by those of messages, and the workload lacks one of them");
+    return invalid_argument("--balance scales compute times by those of messages, and the workload lacks one of them");
   return workload;
 }
 

@@ -46,10 +46,6 @@ std::string names_where(Predicate&& predicate) {
   return names.empty() ? "none" : names;
 }
 
-Error bad_request(std::string sentence) {
-  return Error{Code::kInvalidArgument, std::move(sentence)};
-}
-
 // The plans of all ranks for the same request; the other end of a send is a recv.
 std::vector<Plan> build_group(const Algorithm& algorithm, PlanRequest request) {
   std::vector<Plan> plans;
@@ -69,21 +65,23 @@ Result<const Algorithm*> find_algorithm(std::string_view name) {
 
 Result<Plan> build_plan(const Algorithm& algorithm, const PlanRequest& request, bool check) {
   if (request.group_size < 1 || request.me < 0 || request.me >= request.group_size) {
-    return bad_request("index " + std::to_string(request.me) + " is not in a group of " +
-                       std::to_string(request.group_size));
+    return invalid_argument("index " + std::to_string(request.me) + " is not in a group of " +
+                            std::to_string(request.group_size));
   }
   if (request.root < 0 || request.root >= request.group_size) {
-    return bad_request("root " + std::to_string(request.root) + " is not in a group of " +
-                       std::to_string(request.group_size));
+    return invalid_argument("root " + std::to_string(request.root) + " is not in a group of " +
+                            std::to_string(request.group_size));
   }
   if (!algorithm.serves(request.kind, request.group_size)) {
-    return bad_request("algorithm " + std::string(algorithm.name) + " has no " + to_string(request.kind) +
-                       " for a group of " + std::to_string(request.group_size) + "; those that have: " +
-                       names_where([&](const Algorithm& row) { return row.serves(request.kind, request.group_size); }));
+    return invalid_argument("algorithm " + std::string(algorithm.name) + " has no " + to_string(request.kind) +
+                            " for a group of " + std::to_string(request.group_size) +
+                            "; those that have: " + names_where([&](const Algorithm& row) {
+                              return row.serves(request.kind, request.group_size);
+                            }));
   }
   const bool wrong_end =
       (request.kind == PhaseKind::kSend && request.me != 0) || (request.kind == PhaseKind::kRecv && request.me != 1);
-  if (wrong_end) return bad_request("in a pair, index 0 sends and index 1 receives");
+  if (wrong_end) return invalid_argument("in a pair, index 0 sends and index 1 receives");
   if (check) {
     const bool rank_order = keeps_rank_order(algorithm, request.kind, request.group_size);
     TRY(check_plans(build_group(algorithm, request), rank_order ? SumOrder::kOfRanks : SumOrder::kAny));

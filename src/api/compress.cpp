@@ -36,7 +36,7 @@ static_assert(sizeof(trestleTopKConfig_t) == offsetof(trestleTopKConfig_t, compr
 
 namespace {
 
-constexpr size_t kMostSize = 4096;  // of a caller's struct
+constexpr size_t kMostTopKSize = 4096;  // of a caller's struct
 constexpr size_t kMostCount = size_t{1} << 32;
 constexpr size_t kMostLayers = size_t{1} << 20;
 constexpr int kMostReviewSteps = 1000;
@@ -44,7 +44,7 @@ constexpr int kMostReviewSteps = 1000;
 template <class T>
 Status check_head(const T& object, size_t head, unsigned magic, const char* initializer) {
   const std::string from = std::string(": start from ") + initializer + ", which sets size, magic and version";
-  if (object.size < head || object.size > kMostSize)
+  if (object.size < head || object.size > kMostTopKSize)
     return invalid_argument("size is " + std::to_string(object.size) + from);
   if (object.magic != magic) return invalid_argument("magic is wrong" + from);
   return {};

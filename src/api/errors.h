@@ -70,11 +70,4 @@ trestleResult_t guarded_in_group(F&& body) noexcept {
   return guarded_in_group(std::forward<F>(body), [] {});
 }
 
-inline Error invalid_argument(std::string sentence) {
-  return {Code::kInvalidArgument, std::move(sentence)};
-}
-inline Error invalid_usage(std::string sentence) {
-  return {Code::kInvalidUsage, std::move(sentence)};
-}
-
 }  // namespace trestle

@@ -25,7 +25,7 @@ static_assert(trestleGradAllowCompression == static_cast<int>(kLibertyCompress))
 
 namespace {
 
-constexpr size_t kMostSize = 4096;  // of a caller's struct
+constexpr size_t kMostStructSize = 4096;  // of a caller's struct
 constexpr int kMostLinks = 16;
 constexpr size_t kMostTraceEvents = size_t{1} << 24;
 constexpr uint64_t kMostTensorBytes = uint64_t{1} << 62;
@@ -113,11 +113,11 @@ UpdateFunction read_update(const trestleGradConfig_t& config) {
   });
 }
 
-Result<GradientSettings> read_config(const trestleGradConfig_t* config) {
+Result<GradientSettings> read_gradient_config(const trestleGradConfig_t* config) {
   GradientSettings settings;
   settings.op = trestleSum;
   if (config == nullptr) return settings;
-  if (config->size < offsetof(trestleGradConfig_t, op) || config->size > kMostSize) {
+  if (config->size < offsetof(trestleGradConfig_t, op) || config->size > kMostStructSize) {
     return invalid_argument("GradCreate: the config's size is " + std::to_string(config->size) +
                             ": start from TRESTLE_GRAD_CONFIG_INITIALIZER, which sets size, magic and version");
   }
@@ -176,7 +176,7 @@ template <class T>
 Status check_head(const T* object, size_t head, unsigned magic, const char* name, const char* initializer) {
   const std::string from = std::string(": start from ") + initializer + ", which sets size, magic and version";
   if (object == nullptr) return invalid_argument(std::string(name) + " is NULL");
-  if (object->size < head || object->size > kMostSize)
+  if (object->size < head || object->size > kMostStructSize)
     return invalid_argument("size is " + std::to_string(object->size) + from);
   if (object->magic != magic) return invalid_argument("magic is wrong" + from);
   return {};
@@ -225,7 +225,7 @@ trestleResult_t trestleGradCreate(trestleGrad_t* grad, const trestleComm_t* comm
       if (comms[link] == nullptr)
         return invalid_argument("GradCreate: the communicator is NULL (link " + std::to_string(link) + ")");
     }
-    GradientSettings settings = TRY(read_config(config));
+    GradientSettings settings = TRY(read_gradient_config(config));
     ReservedHandle<trestleGrad> handle;
     const std::vector<trestleComm_t> all(comms, comms + links);
     std::unique_ptr<LinkAccess> access = TRY(make_link_access(all));

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kFirstSize = offsetof(trestleCommRailStats_t, nowNs) + sizeof(uint64_t);
 constexpr size_t kFirstRowSize =
     offsetof(trestleRailStats_t, change) + TRESTLE_RAIL_CHANGES * sizeof(trestleRailChange_t);
-constexpr size_t kMostSize = size_t{1} << 16;
+constexpr size_t kMostStatsSize = size_t{1} << 16;
 
 template <size_t kRoom>
 void copy_text(const std::string& from, char (&to)[kRoom]) {
@@ -61,11 +61,11 @@ trestleRailStats_t row_of(const RailReport& report) {
 Status check(const trestleCommRailStats_t* stats) {
   constexpr const char* kStart = ": start from TRESTLE_RAIL_STATS_INITIALIZER, which sets size, magic and rowSize";
   if (stats == nullptr) return invalid_argument("CommGetRailStats: stats is NULL");
-  if (stats->size < kFirstSize || stats->size > kMostSize)
+  if (stats->size < kFirstSize || stats->size > kMostStatsSize)
     return invalid_argument("CommGetRailStats: size is " + std::to_string(stats->size) + kStart);
   if (stats->magic != TRESTLE_RAIL_STATS_MAGIC)
     return invalid_argument(std::string("CommGetRailStats: magic is wrong") + kStart);
-  if (stats->rowSize < kFirstRowSize || stats->rowSize > kMostSize)
+  if (stats->rowSize < kFirstRowSize || stats->rowSize > kMostStatsSize)
     return invalid_argument("CommGetRailStats: rowSize is " + std::to_string(stats->rowSize) + kStart);
   if (stats->capacity < 0)
     return invalid_argument("CommGetRailStats: capacity is " + std::to_string(stats->capacity) + ": 0 or more");

@@ -47,6 +47,13 @@ struct [[nodiscard]] Error {
   std::string message;  // one sentence for a person, without a trailing newline
 };
 
+inline Error invalid_argument(std::string sentence) {
+  return {Code::kInvalidArgument, std::move(sentence)};
+}
+inline Error invalid_usage(std::string sentence) {
+  return {Code::kInvalidUsage, std::move(sentence)};
+}
+
 // An error that several hold, or nullptr. A copy takes no memory, so that a failure can always be passed on.
 using Failure = std::shared_ptr<const Error>;
 

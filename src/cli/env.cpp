@@ -1,9 +1,9 @@
 #include "cli/env.h"
 
 #include "base/json.h"
+#include "sched/model/algo_rules.h"
 #include "sched/policy/policies.h"
 #include "sched/policy/priority_rules.h"
-#include "sched/select/algo_rules.h"
 
 namespace trestle {
 

@@ -29,28 +29,27 @@ bool starts_with(const std::string& text, const char* start) {
   return text.rfind(start, 0) == 0;
 }
 
-Error wrong(const std::string& sentence) {
-  return {Code::kInvalidArgument, sentence};
-}
-
 // Checks that the mapping is one of a memfd that peers can map too.
 Status check_kind(const std::string& what, const Mapping& mapping) {
   if (mapping.path.empty() || mapping.path[0] == '[') {
-    return wrong(what + " is anonymous (of malloc, new, a stack), and no other process can map it" + kUseInstead);
+    return invalid_argument(what + " is anonymous (of malloc, new, a stack), and no other process can map it" +
+                            kUseInstead);
   }
   if (starts_with(mapping.path, "/dev/zero") || starts_with(mapping.path, "/SYSV")) {
-    return wrong(what + " is shared memory without a descriptor (" + mapping.path + ")" + kUseInstead);
+    return invalid_argument(what + " is shared memory without a descriptor (" + mapping.path + ")" + kUseInstead);
   }
   if (!starts_with(mapping.path, "/memfd:")) {
-    return wrong(what + " is of the file " + mapping.path + ", which can be truncated while peers read it" +
-                 kUseInstead);
+    return invalid_argument(what + " is of the file " + mapping.path + ", which can be truncated while peers read it" +
+                            kUseInstead);
   }
   if (!mapping.shared) {
-    return wrong(what +
-                 " is a private mapping of a memfd (MAP_PRIVATE): what is written there, peers would not see: map "
-                 "it with MAP_SHARED");
+    return invalid_argument(
+        what +
+        " is a private mapping of a memfd (MAP_PRIVATE): what is written there, peers would not see: map "
+        "it with MAP_SHARED");
   }
-  if (!mapping.writable) return wrong(what + " is mapped for reading only: map it with PROT_READ | PROT_WRITE");
+  if (!mapping.writable)
+    return invalid_argument(what + " is mapped for reading only: map it with PROT_READ | PROT_WRITE");
   return {};
 }
 
@@ -71,30 +70,30 @@ Status MemRegistrations::check_free(uintptr_t begin, size_t bytes) {
 Result<uint64_t> MemRegistrations::add(const void* pointer, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
   const std::string what = text_of(pointer, bytes);
-  if (bytes == 0) return wrong("0 bytes cannot be registered");
-  if (bytes > UINTPTR_MAX - begin) return wrong(what + " reaches beyond the end of the addresses");
+  if (bytes == 0) return invalid_argument("0 bytes cannot be registered");
+  if (bytes > UINTPTR_MAX - begin) return invalid_argument(what + " reaches beyond the end of the addresses");
   if (mem_overlaps(pointer, bytes)) {
     return Error{Code::kInvalidUsage,
                  what + " is of trestleMemAlloc, which peers can map as it is: leave it unregistered"};
   }
   const std::optional<Mapping> mapping = TRY(mapping_named(pointer));
-  if (!mapping) return wrong("nothing is mapped at " + what + ": was it unmapped, or freed?");
+  if (!mapping) return invalid_argument("nothing is mapped at " + what + ": was it unmapped, or freed?");
   TRY(check_kind(what, *mapping));
   if (begin + bytes > mapping->end) {
     const std::string whole = std::to_string(mapping->end - begin);
-    return wrong(what + " reaches beyond the end of its mapping, after " + whole +
-                 " bytes: register each mapping by itself");
+    return invalid_argument(what + " reaches beyond the end of its mapping, after " + whole +
+                            " bytes: register each mapping by itself");
   }
   Registration made{
       mem_new_id(), begin, begin + bytes, mapping->offset + (begin - mapping->begin), mapping->device, mapping->inode,
       {},           0,     false};
   made.fd = TRY(sealed_descriptor(what, mapping->device, mapping->inode));
   struct stat info {};
-  if (fstat(made.fd.get(), &info) != 0) return wrong(what + ": " + std::strerror(errno));
+  if (fstat(made.fd.get(), &info) != 0) return invalid_argument(what + ": " + std::strerror(errno));
   made.file_bytes = static_cast<size_t>(info.st_size);
   if (made.offset + bytes > made.file_bytes) {
-    return wrong(what + " reaches beyond the end of its memfd, which has " + std::to_string(made.file_bytes) +
-                 " bytes: make it longer with ftruncate first");
+    return invalid_argument(what + " reaches beyond the end of its memfd, which has " +
+                            std::to_string(made.file_bytes) + " bytes: make it longer with ftruncate first");
   }
   const MutexLock lock(mutex_);
   TRY(check_free(begin, bytes));
@@ -130,7 +129,7 @@ Status MemRegistrations::remove(uint64_t id) {
   const MutexLock lock(mutex_);
   const auto found = std::find_if(all_.begin(), all_.end(), [id](const Registration& one) { return one.id == id; });
   if (found == all_.end()) {
-    return wrong(
+    return invalid_argument(
         "the handle is of no registration with this communicator: it was deregistered before, or it is another "
         "communicator's");
   }
@@ -165,7 +164,7 @@ Result<MemShare> MemRegistrations::share(uint64_t id) {
     }
     return MemShare{std::move(fd), one.file_bytes};
   }
-  return wrong("the memory was deregistered while it was still in use");
+  return invalid_argument("the memory was deregistered while it was still in use");
 }
 
 bool MemRegistrations::is_mapped(const Registration& registration) {

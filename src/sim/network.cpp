@@ -13,9 +13,6 @@ namespace trestle {
 
 namespace {
 
-constexpr uint64_t kPsPerNs = 1000;
-constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
-
 template <class Request>
 void complete(Request& request) {
   request.state = RequestState::kDone;

@@ -8,7 +8,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kPsPerNs = 1000;
 constexpr uint64_t kHandshakeLatencies = 3;  // until both sides use a new connection
 
 }  // namespace

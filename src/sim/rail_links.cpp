@@ -11,8 +11,6 @@ namespace trestle {
 namespace {
 
 constexpr uint64_t kSocketBytes = 256 * 1024;  // that wait for a rail of a rank
-constexpr uint64_t kPsPerNs = 1000;
-constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 constexpr double kMbpsPerBytePerNs = 8000;
 
 uint64_t part_of(uint64_t ps, uint64_t mbps, uint64_t sum_mbps) {

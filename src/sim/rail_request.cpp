@@ -26,27 +26,23 @@ constexpr ChangeName kChanges[] = {{"down", SimRailChange::kDown},
                                    {"pass", SimRailChange::kPass},
                                    {"rate", SimRailChange::kRate}};
 
-Error bad(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 std::string quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
 Result<uint64_t> time_of(std::string_view item, std::string_view text, int64_t most_ns) {
   const Result<int64_t> time_ns = parse_duration_ns(text);
-  if (!time_ns.ok()) return bad(quoted(item) + ": " + time_ns.error().message);
+  if (!time_ns.ok()) return invalid_argument(quoted(item) + ": " + time_ns.error().message);
   if (time_ns.value() > most_ns)
-    return bad(quoted(item) + ": " + std::string(text) + " is more than " + duration_text(most_ns));
+    return invalid_argument(quoted(item) + ": " + std::string(text) + " is more than " + duration_text(most_ns));
   return static_cast<uint64_t>(time_ns.value());
 }
 
 Result<uint64_t> burst_of(std::string_view item, std::string_view text) {
   const Result<int64_t> bytes = parse_bytes(text);
-  if (!bytes.ok()) return bad(quoted(item) + ": " + bytes.error().message);
+  if (!bytes.ok()) return invalid_argument(quoted(item) + ": " + bytes.error().message);
   if (bytes.value() < 0 || bytes.value() > kMostBurstBytes)
-    return bad(quoted(item) + ": a burst has 0 to 1G bytes, not " + std::string(text));
+    return invalid_argument(quoted(item) + ": a burst has 0 to 1G bytes, not " + std::string(text));
   return static_cast<uint64_t>(bytes.value());
 }
 
@@ -56,9 +52,10 @@ Result<uint64_t> rate_ppm(std::string_view item, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool number = error == std::errc() && end == text.data() + text.size();
   if (!number || !(value >= kLeastRate && value <= kMostRate)) {
-    return bad(quoted(item) + ": " + quoted(text) +
-               " is no part of a rail's rate: it must be a number from 0.000001 to 1000, such as 0.1; a rail that "
-               "carries nothing is down@TIME or drop@TIME");
+    return invalid_argument(
+        quoted(item) + ": " + quoted(text) +
+        " is no part of a rail's rate: it must be a number from 0.000001 to 1000, such as 0.1; a rail that "
+        "carries nothing is down@TIME or drop@TIME");
   }
   return static_cast<uint64_t>(std::llround(value * 1e6));
 }
@@ -67,9 +64,10 @@ Result<SimRailFault> change_of(std::string_view item, size_t at) {
   const std::string_view name = item.substr(0, at);
   const auto* const known = std::ranges::find(kChanges, name, &ChangeName::name);
   if (known == std::end(kChanges)) {
-    return bad(quoted(item) +
-               " is nothing that can happen to a rail; there are down@TIME, up@TIME, drop@TIME, pass@TIME and "
-               "rate@TIME=FRACTION");
+    return invalid_argument(
+        quoted(item) +
+        " is nothing that can happen to a rail; there are down@TIME, up@TIME, drop@TIME, pass@TIME and "
+        "rate@TIME=FRACTION");
   }
   std::string_view time = item.substr(at + 1);
   SimRailFault fault;
@@ -77,7 +75,7 @@ Result<SimRailFault> change_of(std::string_view item, size_t at) {
   if (known->change == SimRailChange::kRate) {
     const size_t equals = time.find('=');
     if (equals == std::string_view::npos)
-      return bad(quoted(item) + " has no rate: rate@0.3=0.1 is a tenth from 0.3 s on");
+      return invalid_argument(quoted(item) + " has no rate: rate@0.3=0.1 is a tenth from 0.3 s on");
     fault.rate_ppm = TRY(rate_ppm(item, time.substr(equals + 1)));
     time = time.substr(0, equals);
   }
@@ -96,7 +94,7 @@ Status read_item(std::string_view item, SimRailRequest& request) {
   } else if (item.starts_with("burst=")) {
     request.burst_bytes = TRY(burst_of(item, item.substr(6)));
   } else {
-    return bad(
+    return invalid_argument(
         quoted(item) +
         " says nothing of a rail; there are latency=TIME, jitter=TIME, burst=BYTES, down@TIME, up@TIME, drop@TIME, "
         "pass@TIME and rate@TIME=FRACTION");
@@ -111,7 +109,8 @@ Error no_such_rail(const std::string& name, const std::vector<SimLink>& links) {
       if (std::ranges::find(names, rail.name) == names.end()) names.push_back(rail.name);
     }
   }
-  if (names.empty()) return bad(quoted(name) + " is no rail of this topology: its dimensions name no rails");
+  if (names.empty())
+    return invalid_argument(quoted(name) + " is no rail of this topology: its dimensions name no rails");
   return unknown_name(name, "a rail of this topology", names);
 }
 
@@ -120,7 +119,8 @@ Error no_such_rail(const std::string& name, const std::vector<SimLink>& links) {
 Result<SimRailRequest> parse_sim_rail(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == 0 || colon == std::string::npos || colon + 1 == text.size()) {
-    return bad(quoted(text) + " must have the name of a rail and what happens to it: eth1:down@0.5,up@1.2");
+    return invalid_argument(quoted(text) +
+                            " must have the name of a rail and what happens to it: eth1:down@0.5,up@1.2");
   }
   SimRailRequest request;
   request.interface = text.substr(0, colon);

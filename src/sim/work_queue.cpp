@@ -8,9 +8,6 @@ namespace trestle {
 
 namespace {
 
-constexpr uint64_t kPsPerNs = 1000;
-constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
-
 uint64_t bytes_worked(const Work& work) {
   const bool folds = work.kind == WorkKind::kReduce || work.kind == WorkKind::kFold;
   return folds && work.source_count > 1 ? (work.source_count - 1) * work.bytes : work.bytes;

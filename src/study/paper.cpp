@@ -11,31 +11,27 @@
 namespace trestle {
 namespace {
 
-Error refused(const std::string& why) {
-  return Error{Code::kInvalidArgument, why};
-}
-
 Result<Topology> modelled(const PaperCase& paper_case) {
   Topology topology;
   topology.reason = paper_case.topology.reason;
   uint64_t ranks = 1;
   for (size_t d = 0; d < paper_case.topology.dimensions.size(); ++d) {
     const Dimension& dimension = paper_case.topology.dimensions[d];
-    if (dimension.size < 1) return refused("dimension " + std::to_string(d + 1) + ": a size below 1");
+    if (dimension.size < 1) return invalid_argument("dimension " + std::to_string(d + 1) + ": a size below 1");
     if (dimension.size == 1) {
       topology.reason += "; dropped, because of size 1: dimension " + std::to_string(d + 1);
       continue;
     }
     ranks *= static_cast<uint64_t>(dimension.size);
-    if (ranks > INT32_MAX) return refused("the dimensions hold more than 2147483647 ranks");
+    if (ranks > INT32_MAX) return invalid_argument("the dimensions hold more than 2147483647 ranks");
     topology.dimensions.push_back(dimension);
     // In an all-gather alone every rank receives the others' data, whether switches multicast it or not.
     if (paper_case.collective == Collective::kAllGather) topology.dimensions.back().in_network_reduction = false;
   }
-  if (topology.dimensions.empty()) return refused("one rank has nothing to send");
+  if (topology.dimensions.empty()) return invalid_argument("one rank has nothing to send");
   if (topology.dimensions.size() > kMaxDimensions) {
-    return refused(std::to_string(topology.dimensions.size()) + " dimensions, at most " +
-                   std::to_string(kMaxDimensions) + " are possible");
+    return invalid_argument(std::to_string(topology.dimensions.size()) + " dimensions, at most " +
+                            std::to_string(kMaxDimensions) + " are possible");
   }
   return topology;
 }
@@ -44,12 +40,12 @@ Status check(const PaperCase& paper_case) {
   const bool known = paper_case.collective == Collective::kAllReduce ||
                      paper_case.collective == Collective::kReduceScatter ||
                      paper_case.collective == Collective::kAllGather;
-  if (!known) return refused("the paper's model has all-reduce, reduce-scatter and all-gather only");
-  if (paper_case.bytes == 0) return refused("an operation on no bytes");
-  if (paper_case.chunks == 0) return refused("an operation in no chunks");
+  if (!known) return invalid_argument("the paper's model has all-reduce, reduce-scatter and all-gather only");
+  if (paper_case.bytes == 0) return invalid_argument("an operation on no bytes");
+  if (paper_case.chunks == 0) return invalid_argument("an operation in no chunks");
   static constexpr uint32_t kMostChunks = 65536;
   if (paper_case.chunks > kMostChunks) {
-    return refused(std::to_string(paper_case.chunks) + " chunks, at most " + std::to_string(kMostChunks));
+    return invalid_argument(std::to_string(paper_case.chunks) + " chunks, at most " + std::to_string(kMostChunks));
   }
   return {};
 }
@@ -59,7 +55,7 @@ Result<uint64_t> whole_bytes(const PaperCase& paper_case, const Topology& topolo
   if (paper_case.collective != Collective::kAllGather) return paper_case.bytes;
   uint64_t whole = 0;
   if (__builtin_mul_overflow(paper_case.bytes, static_cast<uint64_t>(topology.ranks()), &whole)) {
-    return refused("an all-gather of more than 2^64 bytes");
+    return invalid_argument("an all-gather of more than 2^64 bytes");
   }
   return whole;
 }

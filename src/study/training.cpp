@@ -145,25 +145,23 @@ Result<WorkloadTraining> study_workload(const TrainingRequest& request, const st
   return training;
 }
 
-Error no_training(const std::string& why) {
-  return Error{Code::kInvalidArgument, why};
-}
-
 bool positive(double value) {
   return std::isfinite(value) && value > 0;
 }
 
 Status check(const TrainingRequest& request) {
   const Accelerator& accelerator = request.accelerator;
-  if (!positive(accelerator.peak_tflops)) return no_training("an accelerator's speed must be above 0");
-  if (!positive(accelerator.memory_gbytes)) return no_training("an accelerator's memory bandwidth must be above 0");
+  if (!positive(accelerator.peak_tflops)) return invalid_argument("an accelerator's speed must be above 0");
+  if (!positive(accelerator.memory_gbytes))
+    return invalid_argument("an accelerator's memory bandwidth must be above 0");
   if (!positive(accelerator.attained) || accelerator.attained > 1) {
-    return no_training("the attained fraction of the speed must be above 0 and at most 1");
+    return invalid_argument("the attained fraction of the speed must be above 0 and at most 1");
   }
-  if (request.samples > 0 && request.workload.empty()) return no_training("a batch size needs one workload: name it");
+  if (request.samples > 0 && request.workload.empty())
+    return invalid_argument("a batch size needs one workload: name it");
   for (const NamedTopology& system : request.systems) {
     for (const Dimension& dimension : system.topology.dimensions) {
-      if (dimension.bandwidth_mbps == 0) return no_training(system.name + ": every dimension needs a bandwidth");
+      if (dimension.bandwidth_mbps == 0) return invalid_argument(system.name + ": every dimension needs a bandwidth");
     }
   }
   return {};

@@ -14,7 +14,6 @@ namespace {
 constexpr uint64_t kWork_ns = 12'000;
 // What a thread spends on the launch of a copy or a reduction.
 constexpr uint64_t kLaunch_ns = 3'000;
-constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 
 struct Generation {
   int compute_capability;

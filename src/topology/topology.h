@@ -14,6 +14,9 @@
 
 namespace trestle {
 
+inline constexpr uint64_t kPsPerNs = 1000;
+inline constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;  // picoseconds, over a link of 10^6 bit/s
+
 enum class DimensionKind : uint8_t { kRing, kFullyConnected, kSwitch };
 const char* to_string(DimensionKind kind);
 

@@ -21,12 +21,8 @@ struct ProgramText {
   std::vector<std::string> command;
 };
 
-Error bad(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 Error about(const std::string& option, const Error& error) {
-  return bad(option + ": " + error.message);
+  return invalid_argument(option + ": " + error.message);
 }
 
 }  // namespace
@@ -101,7 +97,8 @@ the job needs; 1: the output could not be written.)";
 Result<int> ranks_of(const ProgramText& text) {
   const auto ranks = parse_integer(text.ranks);
   if (!ranks.ok() || ranks.value() < 1 || ranks.value() > kMostRanks)
-    return bad("-n: '" + text.ranks + "' is not a number of ranks from 1 to " + std::to_string(kMostRanks));
+    return invalid_argument("-n: '" + text.ranks + "' is not a number of ranks from 1 to " +
+                            std::to_string(kMostRanks));
   return static_cast<int>(ranks.value());
 }
 
@@ -110,22 +107,24 @@ Result<std::pair<std::string, std::string>> variable_of(const std::string& text,
                                                       "MASTER_ADDR", "MASTER_PORT"};
   const size_t end = std::min(text.find('='), text.size());
   const std::string name = text.substr(0, end);
-  if (name.empty()) return bad("--env: '" + text + "' has no name: NAME=VALUE, or NAME of a variable that is set");
+  if (name.empty())
+    return invalid_argument("--env: '" + text + "' has no name: NAME=VALUE, or NAME of a variable that is set");
   if (std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end())
-    return bad("--env: " + name + " is set for every rank by this command itself");
+    return invalid_argument("--env: " + name + " is set for every rank by this command itself");
   if (end < text.size()) return std::pair(name, text.substr(end + 1));
   const auto known = environment.find(name);
   if (known == environment.end())
-    return bad("--env: " + name + " is not set here: give it a value, " + name + "=VALUE");
+    return invalid_argument("--env: " + name + " is not set here: give it a value, " + name + "=VALUE");
   return std::pair(name, known->second);
 }
 
 Result<RankProgram> program_of(const ProgramText& text, const Environment& environment, bool only) {
   const std::string which = text.command.empty() ? "" : " of " + text.command.front();
   if (text.command.empty())
-    return bad(std::string("run: the program is missing: trestle run -n 8 -- program") +
-               (only ? "" : "; each ':' must stand between two programs"));
-  if (text.ranks.empty()) return bad("run: the number of ranks" + which + " is missing: trestle run -n 8 -- program");
+    return invalid_argument(std::string("run: the program is missing: trestle run -n 8 -- program") +
+                            (only ? "" : "; each ':' must stand between two programs"));
+  if (text.ranks.empty())
+    return invalid_argument("run: the number of ranks" + which + " is missing: trestle run -n 8 -- program");
   RankProgram program;
   program.ranks = TRY(ranks_of(text));
   program.command = text.command;
@@ -145,7 +144,8 @@ Result<RunOptions> job_of(const RunCommandOptions& text, const Environment& envi
   RunOptions options;
   for (const ProgramText& program : text.programs) {
     options.programs.push_back(TRY(program_of(program, environment, text.programs.size() == 1)));
-    if (options.ranks() > kMostRanks) return bad("-n: more than " + std::to_string(kMostRanks) + " ranks altogether");
+    if (options.ranks() > kMostRanks)
+      return invalid_argument("-n: more than " + std::to_string(kMostRanks) + " ranks altogether");
   }
   if (!text.bind.empty()) {
     const auto bind = parse_bind(text.bind);
@@ -155,9 +155,9 @@ Result<RunOptions> job_of(const RunCommandOptions& text, const Environment& envi
   options.grace_ns = TRY(time_of("--grace", text.grace));
   if (!text.timeout.empty()) options.timeout_ns = TRY(time_of("--timeout", text.timeout));
   if (!text.timeout.empty() && options.timeout_ns == 0)
-    return bad("--timeout: must be more than 0; without it there is no limit");
+    return invalid_argument("--timeout: must be more than 0; without it there is no limit");
   options.output_folder = text.output_folder;
-  if (text.tag && text.no_prefix) return bad("--tag and --no-prefix contradict each other");
+  if (text.tag && text.no_prefix) return invalid_argument("--tag and --no-prefix contradict each other");
   options.prefix = text.tag ? Prefix::kAlways : text.no_prefix ? Prefix::kNever : Prefix::kAuto;
   options.verbose = text.verbose;
   return options;

@@ -18,7 +18,7 @@ namespace {
 
 using Step = Spawned::Step;
 
-struct Failure {
+struct SpawnFailure {
   Step step{};
   int number = 0;
 };
@@ -44,7 +44,7 @@ struct Image {
 };
 
 [[noreturn]] void fail(int report, Step step) {
-  const Failure failure{step, errno};
+  const SpawnFailure failure{step, errno};
   if (::write(report, &failure, sizeof failure) < 0) _exit(125);
   _exit(126);
 }
@@ -73,7 +73,7 @@ void reset_signals() {
 }
 
 // A successful exec closes the pipe.
-bool read_failure(int report, Failure& failure) {
+bool read_failure(int report, SpawnFailure& failure) {
   ssize_t got = 0;
   do {
     got = ::read(report, &failure, sizeof failure);
@@ -95,7 +95,7 @@ Spawned spawn(const SpawnRequest& request) {
   if (pid == 0) become(image, request, parent, reporter.get());
   setpgid(pid, pid);  // parent and child both call this; the first call counts
   reporter.reset();
-  Failure failure;
+  SpawnFailure failure;
   if (!read_failure(report.get(), failure)) return {pid, {}, 0};
   waitpid(pid, nullptr, 0);
   Guard::tell(request.guard, -pid);

@@ -24,20 +24,14 @@ struct DesignCommandOptions {
 
 namespace {
 
-Error bad(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 Result<uint32_t> count_of(const std::string& option, const std::string& text, int64_t most) {
   const Result<int64_t> count = parse_integer(text);
-  if (!count.ok()) return bad(option + ": " + count.error().message);
+  if (!count.ok()) return invalid_argument(option + ": " + count.error().message);
   if (count.value() < 1 || count.value() > most) {
-    return bad(option + ": " + text + " is not from 1 to " + std::to_string(most));
+    return invalid_argument(option + ": " + text + " is not from 1 to " + std::to_string(most));
   }
   return static_cast<uint32_t>(count.value());
 }
-
-constexpr int64_t kMostChunks = 65536;
 
 Result<std::vector<NamedTopology>> systems_of(const DesignCommandOptions& options) {
   std::vector<NamedTopology> systems;
@@ -54,8 +48,8 @@ Result<std::vector<NamedTopology>> systems_of(const DesignCommandOptions& option
 
 Result<std::string> run_advise(const DesignCommandOptions& options) {
   const Result<int64_t> bytes = parse_bytes(options.bytes);
-  if (!bytes.ok()) return bad("--bytes: " + bytes.error().message);
-  if (bytes.value() < 1) return bad("--bytes: must be at least 1");
+  if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
+  if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
   AdviceRequest request;
   request.bytes = static_cast<uint64_t>(bytes.value());
   request.chunks = TRY(count_of("--chunks", options.chunks, kMostChunks));
@@ -63,7 +57,7 @@ Result<std::string> run_advise(const DesignCommandOptions& options) {
   for (const NamedTopology& system : TRY(systems_of(options))) {
     request.topology = system.topology;
     const Result<Advice> advice = advise(request);
-    if (!advice.ok()) return bad(system.name + ": " + advice.error().message);
+    if (!advice.ok()) return invalid_argument(system.name + ": " + advice.error().message);
     all.push_back({system.name, advice.value()});
   }
   return options.json ? advice_json(all) : advice_text(all);
@@ -90,7 +84,7 @@ bool DesignCommands::parsed() const {
 
 Result<std::string> DesignCommands::run() const {
   if (options_->advise->parsed()) return run_advise(*options_);
-  return bad("sim train is now trestle train study, with the same options");
+  return invalid_argument("sim train is now trestle train study, with the same options");
 }
 
 }  // namespace trestle

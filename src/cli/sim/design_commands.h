@@ -13,6 +13,8 @@ class App;
 
 namespace trestle {
 
+inline constexpr int64_t kMostChunks = 65536;  // that the options of simulations take
+
 struct DesignCommandOptions;
 
 class DesignCommands {

@@ -41,33 +41,28 @@ struct SimCommandOptions {
 
 namespace {
 
-constexpr int64_t kMostChunks = 65536;
-
-Error bad(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 Result<Collective> collective_of(const std::string& name) {
   const Collective collective = TRY(parse_collective(name));
   const bool known = collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
                      collective == Collective::kAllGather;
   if (!known)
-    return bad("--collective: " + name + " cannot be simulated; it must be all_reduce, reduce_scatter or all_gather");
+    return invalid_argument("--collective: " + name +
+                            " cannot be simulated; it must be all_reduce, reduce_scatter or all_gather");
   return collective;
 }
 
 Result<uint64_t> bytes_of(const std::string& text) {
   const Result<int64_t> bytes = parse_bytes(text);
-  if (!bytes.ok()) return bad("--bytes: " + bytes.error().message);
-  if (bytes.value() < 1) return bad("--bytes: must be at least 1");
+  if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
+  if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
   return static_cast<uint64_t>(bytes.value());
 }
 
 Result<uint32_t> chunks_of(const std::string& text) {
   const Result<int64_t> chunks = parse_integer(text);
-  if (!chunks.ok()) return bad("--chunks: " + chunks.error().message);
+  if (!chunks.ok()) return invalid_argument("--chunks: " + chunks.error().message);
   if (chunks.value() < 1 || chunks.value() > kMostChunks) {
-    return bad("--chunks: " + text + " is not from 1 to " + std::to_string(kMostChunks));
+    return invalid_argument("--chunks: " + text + " is not from 1 to " + std::to_string(kMostChunks));
   }
   return static_cast<uint32_t>(chunks.value());
 }
@@ -78,17 +73,17 @@ Result<SimWork> work_of(const SimCommandOptions& options, SimModel model) {
   SimWork work;
   if (options.work_gbps.empty() && options.work_launch.empty()) return work;
   if (model != SimModel::kEngine)
-    return bad("--work-gbps, --work-launch: only --model engine has reductions and copies that take time");
-  if (options.work_gbps.empty()) return bad("--work-launch: needs --work-gbps");
+    return invalid_argument("--work-gbps, --work-launch: only --model engine has reductions and copies that take time");
+  if (options.work_gbps.empty()) return invalid_argument("--work-launch: needs --work-gbps");
   const Result<int64_t> gbps = parse_integer(options.work_gbps);
-  if (!gbps.ok()) return bad("--work-gbps: " + gbps.error().message);
+  if (!gbps.ok()) return invalid_argument("--work-gbps: " + gbps.error().message);
   if (gbps.value() < 1 || gbps.value() > kMostGbps)
-    return bad("--work-gbps: " + options.work_gbps + " is not from 1 to " + std::to_string(kMostGbps));
+    return invalid_argument("--work-gbps: " + options.work_gbps + " is not from 1 to " + std::to_string(kMostGbps));
   work.mbps = static_cast<uint64_t>(gbps.value()) * 1000;
   if (options.work_launch.empty()) return work;
   const Result<int64_t> launch_ns = parse_duration_ns(options.work_launch);
-  if (!launch_ns.ok()) return bad("--work-launch: " + launch_ns.error().message);
-  if (launch_ns.value() < 0) return bad("--work-launch: " + options.work_launch + " is less than 0");
+  if (!launch_ns.ok()) return invalid_argument("--work-launch: " + launch_ns.error().message);
+  if (launch_ns.value() < 0) return invalid_argument("--work-launch: " + options.work_launch + " is less than 0");
   work.launch_ns = static_cast<uint64_t>(launch_ns.value());
   return work;
 }
@@ -96,15 +91,16 @@ Result<SimWork> work_of(const SimCommandOptions& options, SimModel model) {
 // --rail and --seed.
 Status read_rails(const SimCommandOptions& options, const Config& config, SimCase& sim_case) {
   if (sim_case.model != SimModel::kEngine && !(options.rails.empty() && options.seed.empty()))
-    return bad("--rail, --seed: only --model engine simulates rails one by one");
+    return invalid_argument("--rail, --seed: only --model engine simulates rails one by one");
   for (const std::string& text : options.rails) {
     const auto request = parse_sim_rail(text);
-    if (!request.ok()) return bad("--rail: " + request.error().message);
+    if (!request.ok()) return invalid_argument("--rail: " + request.error().message);
     sim_case.rails.push_back(request.value());
   }
   if (!options.seed.empty()) {
     const Result<int64_t> seed = parse_integer(options.seed);
-    if (!seed.ok() || seed.value() < 0) return bad("--seed: '" + options.seed + "' is no whole number from 0 on");
+    if (!seed.ok() || seed.value() < 0)
+      return invalid_argument("--seed: '" + options.seed + "' is no whole number from 0 on");
     sim_case.seed = static_cast<uint64_t>(seed.value());
   }
   sim_case.whole_bytes = static_cast<uint64_t>(config.eager_bytes);
@@ -121,7 +117,7 @@ Error about_option(Error error, const std::string& variable, const std::string& 
 Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) {
   SimCase sim_case;
   const std::string& file = options.topology_file.empty() ? config.topology_file : options.topology_file;
-  if (file.empty()) return bad("no topology: give --topo FILE or set TRESTLE_TOPO_FILE");
+  if (file.empty()) return invalid_argument("no topology: give --topo FILE or set TRESTLE_TOPO_FILE");
   PaperCase& operation = sim_case.operation;
   operation.policy = options.sched.empty() ? config.schedule : options.sched;
   operation.intra = options.intra.empty() ? config.intra : options.intra;
@@ -130,7 +126,7 @@ Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) 
   const auto rule = find_priority_rule(operation.intra);
   if (!rule.ok()) return about_option(rule.error(), "TRESTLE_INTRA", "--intra");
   const auto model = parse_sim_model(options.model);
-  if (!model.ok()) return bad("--model: " + model.error().message);
+  if (!model.ok()) return invalid_argument("--model: " + model.error().message);
   sim_case.model = model.value();
   sim_case.work = TRY(work_of(options, sim_case.model));
   TRY(read_rails(options, config, sim_case));
@@ -155,16 +151,16 @@ Result<std::string> run_sim(const SimCommandOptions& options, const Config& conf
 Result<std::string> run_study(const SimCommandOptions& options) {
   for (const char* option :
        {"--bytes", "--sched", "--intra", "--trace", "--work-gbps", "--work-launch", "--rail", "--seed"}) {
-    if (options.sim->count(option) > 0) return bad(std::string(option) + ": sim paper has no such option");
+    if (options.sim->count(option) > 0) return invalid_argument(std::string(option) + ": sim paper has no such option");
   }
   StudyRequest request;
   request.collective = TRY(collective_of(options.collective));
   request.chunks = TRY(chunks_of(options.chunks));
   request.reducing_switches = options.reducing_switches;
   const auto model = parse_sim_model(options.model);
-  if (!model.ok()) return bad("--model: " + model.error().message);
+  if (!model.ok()) return invalid_argument("--model: " + model.error().message);
   if (model.value() == SimModel::kPaper)
-    return bad("--model: sim paper compares the paper's model with steps or engine");
+    return invalid_argument("--model: sim paper compares the paper's model with steps or engine");
   request.gap_model = model.value();
   if (!options.topology_file.empty()) {
     Topology topology = TRY(read_topology_file(options.topology_file));
@@ -178,7 +174,7 @@ Result<std::string> run_study(const SimCommandOptions& options) {
 Result<std::string> run_design(const SimCommandOptions& options) {
   // Options before the study's name belong to sim, and the study would ignore them.
   for (const CLI::Option* option : options.sim->parse_order()) {
-    return bad(option->get_name() + " must follow the name of the study: trestle sim advise --topo FILE");
+    return invalid_argument(option->get_name() + " must follow the name of the study: trestle sim advise --topo FILE");
   }
   return options.design->run();
 }

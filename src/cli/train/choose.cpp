@@ -31,16 +31,16 @@ Result<SparseExchange> exchange_of(const ChooseOptions& options) {
                                                                           {"--alpha", &options.alpha},
                                                                           {"--beta", &options.beta}}};
   for (const auto& [option, text] : all) {
-    if (text->empty()) return bad_option(std::string(option) + ": is needed to choose a collective");
+    if (text->empty()) return invalid_argument(std::string(option) + ": is needed to choose a collective");
   }
   SparseExchange exchange;
   const Result<int64_t> bytes = parse_bytes(options.bytes);
-  if (!bytes.ok()) return bad_option("--bytes: " + bytes.error().message);
-  if (bytes.value() < 1) return bad_option("--bytes: must be at least 1");
+  if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
+  if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
   exchange.bytes = static_cast<double>(bytes.value());
   exchange.ratio = TRY(real_value("--ratio", options.ratio));
   if (!(exchange.ratio > 0 && exchange.ratio <= 1)) {
-    return bad_option("--ratio: " + options.ratio + " is not above 0 and at most 1");
+    return invalid_argument("--ratio: " + options.ratio + " is not above 0 and at most 1");
   }
   exchange.workers = TRY(count_value("--workers", options.workers, 2, kMostWorkers));
   exchange.startup_s = TRY(real_value("--alpha", options.alpha));

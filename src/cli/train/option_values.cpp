@@ -7,38 +7,35 @@
 
 namespace trestle {
 
-Error bad_option(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 Result<double> finite_value(const std::string& option, const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
   if (text.empty() || read.ec != std::errc() || read.ptr != end || !std::isfinite(value)) {
-    return bad_option(option + ": \"" + text + "\" is not a number");
+    return invalid_argument(option + ": \"" + text + "\" is not a number");
   }
   return value;
 }
 
 Result<double> real_value(const std::string& option, const std::string& text) {
   const double value = TRY(finite_value(option, text));
-  if (value < 0) return bad_option(option + ": " + text + " is negative");
+  if (value < 0) return invalid_argument(option + ": " + text + " is negative");
   return value;
 }
 
 Result<std::vector<double>> real_list(const std::string& option, const std::string& text) {
   std::vector<double> values;
   for (const std::string& word : split(text, ',')) values.push_back(TRY(real_value(option, word)));
-  if (values.empty()) return bad_option(option + ": names no number");
+  if (values.empty()) return invalid_argument(option + ": names no number");
   return values;
 }
 
 Result<uint32_t> count_value(const std::string& option, const std::string& text, int64_t least, int64_t most) {
   const Result<int64_t> count = parse_integer(text);
-  if (!count.ok()) return bad_option(option + ": " + count.error().message);
+  if (!count.ok()) return invalid_argument(option + ": " + count.error().message);
   if (count.value() < least || count.value() > most) {
-    return bad_option(option + ": " + text + " is not from " + std::to_string(least) + " to " + std::to_string(most));
+    return invalid_argument(option + ": " + text + " is not from " + std::to_string(least) + " to " +
+                            std::to_string(most));
   }
   return static_cast<uint32_t>(count.value());
 }
@@ -46,7 +43,7 @@ Result<uint32_t> count_value(const std::string& option, const std::string& text,
 Result<std::vector<std::string>> named_words(const std::string& option, const std::string& text,
                                              const std::string& names) {
   const std::vector<std::string> found = split(text, ',');
-  if (found.size() != split(names, ',').size()) return bad_option(option + ": \"" + text + "\" is not " + names);
+  if (found.size() != split(names, ',').size()) return invalid_argument(option + ": \"" + text + "\" is not " + names);
   return found;
 }
 

@@ -11,8 +11,6 @@
 namespace trestle {
 
 // kInvalidArgument.
-Error bad_option(const std::string& what);
-
 Result<double> finite_value(const std::string& option, const std::string& text);
 // Finite and not negative.
 Result<double> real_value(const std::string& option, const std::string& text);

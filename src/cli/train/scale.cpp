@@ -23,11 +23,11 @@ ScalePoint point_of(const PlannedStep& step, double wfbp_s, double compute_s, ui
 
 Result<ScaleRange> parse_scale(const std::string& text) {
   const size_t dots = text.find("..");
-  if (dots == std::string::npos) return bad_option("--scale: \"" + text + "\" is not a range like 4..2048");
+  if (dots == std::string::npos) return invalid_argument("--scale: \"" + text + "\" is not a range like 4..2048");
   ScaleRange range;
   range.least = TRY(count_value("--scale", text.substr(0, dots), 1, kMostWorkers));
   range.most = TRY(count_value("--scale", text.substr(dots + 2), 1, kMostWorkers));
-  if (range.least > range.most) return bad_option("--scale: " + text + " ends below its beginning");
+  if (range.least > range.most) return invalid_argument("--scale: " + text + " ends below its beginning");
   return range;
 }
 

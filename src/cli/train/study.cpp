@@ -24,7 +24,7 @@ Result<std::string> study_iterations(const StudyOptions& options) {
   request.chunks = TRY(count_value("--chunks", options.chunks, 1, kMostChunks));
   if (!options.batch.empty()) request.samples = TRY(count_value("--batch", options.batch, 1, kMostSamples));
   if (options.overlap != "none" && options.overlap != "buckets") {
-    return bad_option("--overlap: \"" + options.overlap + "\" is neither none nor buckets");
+    return invalid_argument("--overlap: \"" + options.overlap + "\" is neither none nor buckets");
   }
   if (options.overlap == "buckets") request.overlap = GradientOverlap::kBuckets;
   const TrainingStudy study = TRY(study_training(request));

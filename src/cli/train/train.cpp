@@ -30,21 +30,22 @@ bool is_built_in(const std::string& name) {
 Result<GradientWorkload> with_compute(const TrainOptions& options) {
   const RealPair compute = TRY(real_pair("--compute", options.compute, "forward,backward"));
   const Result<Network> network = find_network(options.workload);
-  if (!network.ok()) return bad_option("--compute: " + network.error().message);
+  if (!network.ok()) return invalid_argument("--compute: " + network.error().message);
   return workload_of(network.value(), {compute.first, compute.second});
 }
 
 Result<GradientWorkload> workload_of(const TrainOptions& options) {
-  if (options.workload.empty()) return bad_option("--workload: name a network or a file; --list shows the networks");
+  if (options.workload.empty())
+    return invalid_argument("--workload: name a network or a file; --list shows the networks");
   if (!options.compute.empty()) return with_compute(options);
   if (is_layer_network(options.workload)) return layer_workload(options.workload);
   if (!is_built_in(options.workload)) {
     const Result<GradientWorkload> read = read_workload_file(options.workload);
     if (read.ok()) return read;
-    return bad_option(read.error().message + " (and it is no built-in workload: --list shows these)");
+    return invalid_argument(read.error().message + " (and it is no built-in workload: --list shows these)");
   }
   const Result<GradientWorkload> built_in = built_in_workload(options.workload);
-  if (!built_in.ok()) return bad_option("--workload: " + built_in.error().message + " with --compute");
+  if (!built_in.ok()) return invalid_argument("--workload: " + built_in.error().message + " with --compute");
   return built_in;
 }
 
@@ -52,7 +53,7 @@ Result<uint32_t> liberties_of(const std::string& text) {
   uint32_t liberties = kLibertyNone;
   for (const std::string& name : split(text, ',')) {
     if (name != "stale" && name != "compression")
-      return bad_option("--allow: " + unknown_name(name, "a liberty", {"stale", "compression"}).message);
+      return invalid_argument("--allow: " + unknown_name(name, "a liberty", {"stale", "compression"}).message);
     liberties |= name == "stale" ? kLibertyStale : kLibertyCompress;
   }
   return liberties;
@@ -62,10 +63,10 @@ Result<std::vector<ChosenPolicy>> named_policies(const std::string& text) {
   std::vector<ChosenPolicy> chosen;
   for (const std::string& name : split(text, ',')) {
     const Result<ChosenPolicy> policy = parse_gradient_policy(name);
-    if (!policy.ok()) return bad_option("--policy: " + policy.error().message);
+    if (!policy.ok()) return invalid_argument("--policy: " + policy.error().message);
     chosen.push_back(policy.value());
   }
-  if (chosen.empty()) return bad_option("--policy: names no policy");
+  if (chosen.empty()) return invalid_argument("--policy: names no policy");
   return chosen;
 }
 
@@ -96,8 +97,8 @@ Result<std::string> lanes_of(const TrainReport& report) {
 
 Result<std::string> scaled(const TrainOptions& options) {
   const ScaleRange range = TRY(parse_scale(options.scale));
-  if (options.network.empty()) return bad_option("--scale: needs --network, whose number of workers it replaces");
-  if (!options.cost.empty() || !options.topo.empty()) return bad_option("--scale: goes with --network alone");
+  if (options.network.empty()) return invalid_argument("--scale: needs --network, whose number of workers it replaces");
+  if (!options.cost.empty() || !options.topo.empty()) return invalid_argument("--scale: goes with --network alone");
   const GradientWorkload workload = TRY(tensors_of(options));
   const uint32_t liberties = TRY(liberties_of(options.allow));
   auto network = TRY(train_network(options.network));
@@ -122,9 +123,10 @@ bool describes_a_step(const TrainOptions& o) {
 
 Result<std::string> calculated(const TrainOptions& options) {
   const Preset& preset = *TRY(find_preset(options.preset));
-  if (describes_a_step(options)) return bad_option("--preset: goes with --json and --plot alone");
+  if (describes_a_step(options)) return invalid_argument("--preset: goes with --json and --plot alone");
   const PresetReport report = TRY(preset.run());
-  if (!options.plot.empty() && report.svg.empty()) return bad_option("--plot: " + options.preset + " has no picture");
+  if (!options.plot.empty() && report.svg.empty())
+    return invalid_argument("--plot: " + options.preset + " has no picture");
   if (!options.plot.empty()) TRY(write_file(options.plot, report.svg));
   return options.json ? preset_json(preset, report) : preset_text(preset, report);
 }
@@ -150,7 +152,7 @@ Result<TrainReport> predict_training(const TrainOptions& options) {
   report.wfbp_s = TRY(plan_step(wfbp, report.tensors, link)).time.iteration_s;
   for (const ChosenPolicy& each : chosen) {
     Result<PlannedStep> step = plan_step(each, request_of(report));
-    if (!step.ok() && !all) return bad_option("--policy: " + each.text + ": " + step.error().message);
+    if (!step.ok() && !all) return invalid_argument("--policy: " + each.text + ": " + step.error().message);
     if (!step.ok()) {
       report.refused.push_back({each.text, step.error().message});
       continue;

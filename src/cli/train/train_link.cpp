@@ -19,7 +19,7 @@ Result<MessageCost> cost_value(const std::string& option, const std::string& tex
 
 Result<TopologyCost> topology_cost(const TrainOptions& options) {
   const Result<Topology> topology = topology_of({.dims = "", .file = options.topo, .ranks = 0}, options.config);
-  if (!topology.ok()) return bad_option("--topo: " + topology.error().message);
+  if (!topology.ok()) return invalid_argument("--topo: " + topology.error().message);
   return fit_topology(topology.value(), selection_of(options.config));
 }
 
@@ -41,12 +41,12 @@ Result<TrainNetwork> train_network(const std::string& text) {
   network.model.per_byte_s = TRY(real_value(option, found[1]));
   network.model.sum_per_byte_s = TRY(real_value(option, found[2]));
   const Result<int64_t> workers = parse_integer(found[3]);
-  if (!workers.ok()) return bad_option(option + ": " + workers.error().message);
+  if (!workers.ok()) return invalid_argument(option + ": " + workers.error().message);
   if (workers.value() < 1 || workers.value() > kMostWorkers)
-    return bad_option(option + ": " + found[3] + " is no number of workers");
+    return invalid_argument(option + ": " + found[3] + " is no number of workers");
   network.model.workers = static_cast<uint32_t>(workers.value());
   const Result<AllReduceAlgorithm> algorithm = parse_all_reduce_algorithm(found[4]);
-  if (!algorithm.ok()) return bad_option(option + ": " + algorithm.error().message);
+  if (!algorithm.ok()) return invalid_argument(option + ": " + algorithm.error().message);
   network.algorithm = algorithm.value();
   return network;
 }
@@ -61,9 +61,10 @@ Result<std::vector<double>> train_link_ratios(const std::string& text) {
   std::vector<double> ratios = TRY(real_list("--links", text));
   for (const double ratio : ratios) {
     const std::string shown = line("%g", ratio);
-    if (ratio <= 0) return bad_option("--links: a mu of " + shown + " is not above 0");
-    if (ratio < 1) return bad_option("--links: a mu of " + shown + " is below 1; the first link must be the fastest");
-    if (ratio > kMostRatio) return bad_option("--links: a mu of " + shown + " is above 1000");
+    if (ratio <= 0) return invalid_argument("--links: a mu of " + shown + " is not above 0");
+    if (ratio < 1)
+      return invalid_argument("--links: a mu of " + shown + " is below 1; the first link must be the fastest");
+    if (ratio > kMostRatio) return invalid_argument("--links: a mu of " + shown + " is above 1000");
   }
   if (ratios.front() == 1) ratios.erase(ratios.begin());
   return ratios;
@@ -71,8 +72,8 @@ Result<std::vector<double>> train_link_ratios(const std::string& text) {
 
 Result<TrainLink> train_link(const TrainOptions& options) {
   const int given = !options.cost.empty() + !options.network.empty() + !options.topo.empty();
-  if (given != 1) return bad_option("what messages cost: give one of --cost, --network and --topo");
-  if (options.cost.empty() && !options.cost_half.empty()) return bad_option("--cost-half: goes with --cost");
+  if (given != 1) return invalid_argument("what messages cost: give one of --cost, --network and --topo");
+  if (options.cost.empty() && !options.cost_half.empty()) return invalid_argument("--cost-half: goes with --cost");
   TrainLink found;
   if (!options.cost.empty()) {
     found.link = TRY(stated_cost(options));

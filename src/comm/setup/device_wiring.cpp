@@ -22,7 +22,7 @@ constexpr const char* kGpuAddress = "gpu";
 // Where ranks of other processes find its outbox (MemoryAddress).
 constexpr const char* kOutboxAddress = "outbox";
 // Where ranks of other processes find its memory for the board of devices (BoardAddress); it has brought some.
-constexpr const char* kBoardAddress = "device board";
+constexpr const char* kDeviceBoardAddress = "device board";
 
 // Its device maps memory by descriptors: the network namespace in which it listens for them.
 constexpr const char* kDescriptorsAddress = "gpu descriptors";
@@ -256,15 +256,15 @@ Status DeviceWiring::bring_board(RankInfo& mine) {
   if (!board_->is_possible(wiring_.names)) return {};
   // Memory that cannot be shared is said once.
   if (board_->crosses_processes() && !mine.addresses.contains(kOutboxAddress)) return {};
-  if (auto brought = board_->bring(passing_->shared_by())) mine.addresses[kBoardAddress] = std::move(*brought);
+  if (auto brought = board_->bring(passing_->shared_by())) mine.addresses[kDeviceBoardAddress] = std::move(*brought);
   return {};
 }
 
 // All ranks see which of them have brought memory, so they agree.
 Status DeviceWiring::make_board() {
   for (const RankInfo& info : wiring_.infos) {
-    if (info.addresses.contains(kBoardAddress)) continue;
-    if (wiring_.infos[static_cast<size_t>(rank_)].addresses.contains(kBoardAddress))
+    if (info.addresses.contains(kDeviceBoardAddress)) continue;
+    if (wiring_.infos[static_cast<size_t>(rank_)].addresses.contains(kDeviceBoardAddress))
       LOG(kInfo, kInit, kWhyNot, rank_,
           (wiring_.names[static_cast<size_t>(info.rank)] + " has brought no memory for them").c_str());
     return {};
@@ -273,7 +273,7 @@ Status DeviceWiring::make_board() {
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r)
     has_path.push_back(wiring_.peer_paths.to(r) == PeerPath::kOtherProcess);
   const Result<BoardSetup::Opened> opened =
-      board_->open(told(kBoardAddress), has_path, passing_->passed(Parcel::kBoard), wiring_.names);
+      board_->open(told(kDeviceBoardAddress), has_path, passing_->passed(Parcel::kBoard), wiring_.names);
   if (!opened.ok()) return bootstrap_.cause_of(opened.error());
   const uint32_t blocks = TRY(agree_on_blocks(opened.value()));
   if (blocks == 0) return {};

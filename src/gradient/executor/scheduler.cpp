@@ -8,10 +8,6 @@
 namespace trestle {
 namespace {
 
-Error argument(std::string sentence) {
-  return {Code::kInvalidArgument, std::move(sentence)};
-}
-
 // Times that a program supplies may be longer than the type holds.
 uint64_t nanoseconds(double seconds) {
   constexpr double kMost = 18446744073709551616.0;  // 2^64
@@ -43,11 +39,11 @@ Result<std::shared_ptr<GradientScheduler>> GradientScheduler::make(std::vector<t
     const std::string name = "the communicator of link " + std::to_string(link);
     const auto others = std::span(comms).first(link);
     if (std::ranges::find(others, comms[link]) != others.end())
-      return argument(name + " was given twice: each link needs its own");
+      return invalid_argument(name + " was given twice: each link needs its own");
     if (own == first) continue;
-    return argument(name + " has this process as rank " + std::to_string(own.second) + " of " +
-                    std::to_string(own.first) + ", and link 0 as rank " + std::to_string(first.second) + " of " +
-                    std::to_string(first.first) + ": they must have the same ranks");
+    return invalid_argument(name + " has this process as rank " + std::to_string(own.second) + " of " +
+                            std::to_string(own.first) + ", and link 0 as rank " + std::to_string(first.second) +
+                            " of " + std::to_string(first.first) + ": they must have the same ranks");
   }
   std::shared_ptr<GradientScheduler> scheduler(
       new GradientScheduler(std::move(comms), std::move(settings), std::move(access)));
@@ -99,13 +95,13 @@ std::optional<Error> GradientScheduler::failure() {
 
 Result<uint32_t> GradientScheduler::add(TensorEntry tensor) {
   const MutexLock lock(mutex_);
-  if (running() != nullptr) return usage("tensors are registered before the first plan or profile");
+  if (running() != nullptr) return invalid_usage("tensors are registered before the first plan or profile");
   if (registered_.size() == kMostTensors)
-    return argument("there are " + std::to_string(kMostTensors) + " tensors already");
+    return invalid_argument("there are " + std::to_string(kMostTensors) + " tensors already");
   // With this limit sums of bytes never overflow.
   if (tensor.bytes() > kMostBytes - registered_bytes_)
-    return argument("with " + std::to_string(registered_bytes_) +
-                    " bytes of other tensors, count is more than any memory holds");
+    return invalid_argument("with " + std::to_string(registered_bytes_) +
+                            " bytes of other tensors, count is more than any memory holds");
   registered_bytes_ += tensor.bytes();
   registered_.push_back(std::move(tensor));
   return static_cast<uint32_t>(registered_.size() - 1);
@@ -151,8 +147,8 @@ std::string GradientScheduler::named(const Running& running, uint32_t tensor) co
 Result<uint32_t> GradientScheduler::checked_tensor(const Running& running, int tensor) const {
   const size_t count = running.tensors.size();
   if (tensor >= 0 && static_cast<size_t>(tensor) < count) return static_cast<uint32_t>(tensor);
-  return argument("there is no tensor " + std::to_string(tensor) + ": " + std::to_string(count) +
-                  " are registered, from 0");
+  return invalid_argument("there is no tensor " + std::to_string(tensor) + ": " + std::to_string(count) +
+                          " are registered, from 0");
 }
 
 // What the calls of a step work on. Errors: there is no plan and no profile; the failure that has ended the scheduler.
@@ -164,7 +160,7 @@ Result<GradientScheduler::Running*> GradientScheduler::running_step(const char* 
 
 Error GradientScheduler::refuse_step(const Running* running, const char* verb) {
   if (running != nullptr) return *running->board.failure();
-  return usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
+  return invalid_usage(std::string("there is no plan yet, so there is nothing to ") + verb + ": GradPlan comes first");
 }
 
 Status GradientScheduler::check_communicator() const {
@@ -202,17 +198,17 @@ Status GradientScheduler::ready(int number, std::byte* gradient) {
 Error GradientScheduler::refuse_ready(const Running& step, bool marks, int number, const std::byte* gradient) const {
   const Result<uint32_t> tensor = checked_tensor(step, number);
   if (!tensor.ok()) return tensor.error();
-  if (!marks) return usage("there is no plan, and no times are measured: GradPlan comes first");
+  if (!marks) return invalid_usage("there is no plan, and no times are measured: GradPlan comes first");
   if (gradient != nullptr)
-    return argument(named(step, tensor.value()) +
-                    " was registered with its memory, and this is another one: give NULL");
-  return argument(named(step, tensor.value()) + " was registered without memory: say where its gradient lies");
+    return invalid_argument(named(step, tensor.value()) +
+                            " was registered with its memory, and this is another one: give NULL");
+  return invalid_argument(named(step, tensor.value()) + " was registered without memory: say where its gradient lies");
 }
 
 Error GradientScheduler::refuse_mark(const Running& step, uint32_t tensor, StepBoard::Marked marked) const {
-  if (marked == StepBoard::Marked::kTwice) return usage(named(step, tensor) + " is ready already in this step");
-  return usage("the result of " + named(step, tensor) +
-               " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
+  if (marked == StepBoard::Marked::kTwice) return invalid_usage(named(step, tensor) + " is ready already in this step");
+  return invalid_usage("the result of " + named(step, tensor) +
+                       " of the step before was not waited for: GradWaitParam or GradSynchronize comes first");
 }
 
 void GradientScheduler::note_ready(Running& step, uint32_t tensor, StepProfile* profile) {
@@ -226,9 +222,9 @@ Status GradientScheduler::wait(int number) {
   const uint32_t tensor = TRY(checked_tensor(step, number));
   StepProfile* const profile = step.measuring.load(std::memory_order_acquire);
   if (step.board.is_ready(tensor))
-    return usage(named(step, tensor) + " is ready in a step that has not ended: GradStepEnd comes first");
+    return invalid_usage(named(step, tensor) + " is ready in a step that has not ended: GradStepEnd comes first");
   if (step.board.ended() == 0 && profile == nullptr)
-    return usage("no step has ended yet, so there is no result of " + named(step, tensor) + " to wait for");
+    return invalid_usage("no step has ended yet, so there is no result of " + named(step, tensor) + " to wait for");
   const int64_t called = monotonic_clock().now_ns();
   if (step.board.forward_needs(tensor) || step.board.awaits_mark(tensor)) step.executor->wake();
   if (!step.board.is_complete(tensor)) TRY(check_communicator());
@@ -244,14 +240,14 @@ Status GradientScheduler::wait(int number) {
 Status GradientScheduler::end_step() {
   Running& step = *TRY(running_step("end"));
   if (step.measuring.load(std::memory_order_acquire) == nullptr && !has_plan_.load(std::memory_order_acquire))
-    return usage("there is no plan, and no times are measured, so there is no step to end");
+    return invalid_usage("there is no plan, and no times are measured, so there is no step to end");
   const std::vector<uint32_t> missing = step.board.missing();
   if (!missing.empty()) {
     std::string sentence = "no gradient of ";
     for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
       sentence.append(i == 0 ? "" : ", ").append(named(step, missing[i]));
     if (missing.size() > kMostNamed) sentence += " and of " + std::to_string(missing.size() - kMostNamed) + " more";
-    return usage(sentence + " is ready in this step");
+    return invalid_usage(sentence + " is ready in this step");
   }
   TRY(check_communicator());
   const int64_t now = monotonic_clock().now_ns();
@@ -281,10 +277,10 @@ Result<ResultAge> GradientScheduler::age(int number) const {
   Running& step = *TRY(running_step("ask about"));
   const uint32_t tensor = TRY(checked_tensor(step, number));
   if (step.board.is_ready(tensor))
-    return usage(named(step, tensor) + " is ready in a step that has not ended, so its result is not known");
+    return invalid_usage(named(step, tensor) + " is ready in a step that has not ended, so its result is not known");
   if (!step.board.is_waited(tensor)) {
-    return usage("the result of " + named(step, tensor) +
-                 " of the last step was not waited for: GradWaitParam or GradSynchronize comes first");
+    return invalid_usage("the result of " + named(step, tensor) +
+                         " of the last step was not waited for: GradWaitParam or GradSynchronize comes first");
   }
   return step.board.age(tensor);
 }

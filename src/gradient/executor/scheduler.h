@@ -20,10 +20,6 @@
 
 namespace trestle {
 
-inline Error usage(std::string sentence) {
-  return {Code::kInvalidUsage, std::move(sentence)};
-}
-
 inline constexpr const char* kStepUnderWay =
     "a step is under way, because gradients are ready: GradStepEnd comes first";
 

@@ -37,12 +37,12 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
   const ChosenPolicy chosen = TRY(parse_gradient_policy(policy));
   const uint32_t missing = chosen.policy->liberties & ~settings_.liberties;
   if ((missing & kLibertyStale) != 0) {
-    return usage(chosen.text +
-                 " uses gradients of earlier steps, which the config's `allow` does not permit "
-                 "(trestleGradAllowStale)");
+    return invalid_usage(chosen.text +
+                         " uses gradients of earlier steps, which the config's `allow` does not permit "
+                         "(trestleGradAllowStale)");
   }
   if ((missing & kLibertyCompress) != 0) {
-    return usage(
+    return invalid_usage(
         chosen.text +
         " leaves the smaller elements of gradients for later steps, which the config's `allow` does not permit "
         "(trestleGradAllowCompression)");
@@ -51,9 +51,9 @@ Result<PlannedStep> GradientScheduler::planned(const std::string& policy,
   {
     const MutexLock lock(mutex_);
     if (!times_ && reads_times(chosen))
-      return usage(chosen.text +
-                   " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
-                   "or GradSetTimes, come first");
+      return invalid_usage(chosen.text +
+                           " needs the tensors' times and the link's costs: GradProfileBegin and GradProfileEnd, "
+                           "or GradSetTimes, come first");
     if (times_) link = times_->link;
   }
   const GradientWorkload work = workload(tensors);
@@ -71,10 +71,10 @@ Status GradientScheduler::plan(const char* policy) {
   if (!made.ok()) return refuse_on_all("GradPlan", text, made.error());
   Running& now = *made.value();
   if (auto failure = now.board.failure()) return *std::move(failure);
-  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  if (!now.board.between_steps()) return invalid_usage(kStepUnderWay);
   Status own = check_apart(now.tensors);
   if (policy == nullptr) own = Error{Code::kInvalidArgument, "policy is NULL"};
-  if (now.tensors.empty()) own = usage("no tensor is registered");
+  if (now.tensors.empty()) own = invalid_usage("no tensor is registered");
   if (now.board.forward_over()) now.executor->wake();
   TRY(run(now, std::move(fresh), [this, &now, text, own] { return plan_on_thread(now, text, own); }));
   has_plan_.store(true, std::memory_order_release);
@@ -88,8 +88,8 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
   Status own = refusal;
   if (own.ok() && now.executor->pending() > 0) {
     const uint32_t pending = now.executor->pending();
-    own = usage("gradients of " + std::to_string(pending) + (pending == 1 ? " step" : " steps") +
-                " are pending, which a new plan would lose: GradDrain comes first");
+    own = invalid_usage("gradients of " + std::to_string(pending) + (pending == 1 ? " step" : " steps") +
+                        " are pending, which a new plan would lose: GradDrain comes first");
   }
   TRY(agreement.compare("GradPlan", policy, settings_, now.tensors, own));
   Result<std::vector<std::byte>> mine = std::vector<std::byte>();
@@ -119,13 +119,13 @@ Result<uint32_t> GradientScheduler::bring_in() {
   Running& step = *TRY(running_step("bring in"));
   // All ranks have a plan, or none. Without one, steps are only measured, and nothing is delayed.
   if (!has_plan_.load(std::memory_order_acquire)) return 0;
-  if (!step.board.between_steps()) return usage(kStepUnderWay);
+  if (!step.board.between_steps()) return invalid_usage(kStepUnderWay);
   Status own;
   for (uint32_t i = 0; i < step.tensors.size() && !updates() && own.ok(); ++i) {
     if (!step.board.is_waited(i)) {
-      own = usage("the result of " + named(step, i) +
-                  " of the last step was not waited for, and this call replaces it: GradWaitParam or "
-                  "GradSynchronize comes first");
+      own = invalid_usage("the result of " + named(step, i) +
+                          " of the last step was not waited for, and this call replaces it: GradWaitParam or "
+                          "GradSynchronize comes first");
     }
   }
   if (step.board.forward_over()) step.executor->wake();
@@ -144,7 +144,7 @@ Result<uint32_t> GradientScheduler::bring_in() {
 
 Result<std::string> GradientScheduler::plan_json() const {
   const MutexLock lock(mutex_);
-  if (!planned_) return usage("there is no plan: GradPlan comes first");
+  if (!planned_) return invalid_usage("there is no plan: GradPlan comes first");
   return trestle::plan_json(*planned_);
 }
 
@@ -153,7 +153,7 @@ Result<double> GradientScheduler::simulate(const std::string& policy) const {
   GradientLink link;
   {
     const MutexLock lock(mutex_);
-    if (!times_) return usage("there are no times: GradProfileEnd or GradSetTimes comes first");
+    if (!times_) return invalid_usage("there are no times: GradProfileEnd or GradSetTimes comes first");
     tensors = registered_;
     link = times_->link;
   }

@@ -30,9 +30,9 @@ Status GradientScheduler::profile_begin() {
   std::unique_ptr<Running> fresh;
   Running& now = *TRY(candidate(fresh));
   if (auto failure = now.board.failure()) return *std::move(failure);
-  if (now.tensors.empty()) return usage("no tensor is registered");
-  if (now.profile != nullptr) return usage("times are measured already: GradProfileEnd comes first");
-  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  if (now.tensors.empty()) return invalid_usage("no tensor is registered");
+  if (now.profile != nullptr) return invalid_usage("times are measured already: GradProfileEnd comes first");
+  if (!now.board.between_steps()) return invalid_usage(kStepUnderWay);
   now.profile = std::make_unique<StepProfile>(static_cast<uint32_t>(now.tensors.size()), monotonic_clock().now_ns());
   now.measuring.store(now.profile.get(), std::memory_order_release);
   publish(std::move(fresh));
@@ -45,12 +45,12 @@ Status GradientScheduler::profile_end() {
   if (!made.ok()) return refuse_on_all("GradProfileEnd", "", made.error());
   Running& now = *made.value();
   if (auto failure = now.board.failure()) return *std::move(failure);
-  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  if (!now.board.between_steps()) return invalid_usage(kStepUnderWay);
   Status own;
   if (now.profile == nullptr) {
-    own = usage("no times are measured: GradProfileBegin comes first");
+    own = invalid_usage("no times are measured: GradProfileBegin comes first");
   } else if (now.profile->steps() == 0) {
-    own = usage("no step has ended since GradProfileBegin");
+    own = invalid_usage("no step has ended since GradProfileBegin");
   }
   if (now.board.forward_over()) now.executor->wake();
   TRY(run(now, std::move(fresh), [this, &now, own] { return profile_on_thread(now, own); }));
@@ -88,15 +88,15 @@ Status GradientScheduler::trace_begin(size_t events) {
   std::unique_ptr<Running> fresh;
   Running& now = *TRY(candidate(fresh));
   if (auto failure = now.board.failure()) return *std::move(failure);
-  if (now.tensors.empty()) return usage("no tensor is registered");
-  if (!now.board.between_steps()) return usage(kStepUnderWay);
+  if (now.tensors.empty()) return invalid_usage("no tensor is registered");
+  if (!now.board.between_steps()) return invalid_usage(kStepUnderWay);
   if (now.board.forward_over()) now.executor->wake();
   return run(now, std::move(fresh), [&now, events]() -> Status { return now.trace.begin(events); });
 }
 
 Result<std::string> GradientScheduler::trace_json() const {
   Running* const now = running();
-  if (now == nullptr || !now->trace.on()) return usage("nothing is traced: GradTraceBegin comes first");
+  if (now == nullptr || !now->trace.on()) return invalid_usage("nothing is traced: GradTraceBegin comes first");
   int rank = 0;
   (void)trestleCommUserRank(comms_.front(), &rank);  // the events of a failed scheduler are worth a look, too
   return trestle::trace_json(now->trace.events(), now->tensors, rank);
@@ -156,7 +156,7 @@ void GradientScheduler::set_loss(const std::optional<PreserverModel>& model) {
 Result<LossEstimate> GradientScheduler::measure_loss(double samples, const Status& asked) {
   // All ranks have a plan, or none.
   if (has_plan_.load(std::memory_order_acquire))
-    return usage("there is a plan, so the gradients' memory has results: measure steps before the first plan");
+    return invalid_usage("there is a plan, so the gradients' memory has results: measure steps before the first plan");
   const std::string text = std::to_string(std::bit_cast<uint64_t>(samples));
   std::unique_ptr<Running> fresh;
   const Result<Running*> made = candidate(fresh);
@@ -164,11 +164,11 @@ Result<LossEstimate> GradientScheduler::measure_loss(double samples, const Statu
   Running& step = *made.value();
   Status own = asked;
   if (own.ok() && fresh != nullptr) {
-    own = usage("there is no plan yet, and no times are measured: GradProfileBegin comes first");
+    own = invalid_usage("there is no plan yet, and no times are measured: GradProfileBegin comes first");
   } else if (own.ok() && !step.board.between_steps()) {
-    own = usage(kStepUnderWay);
+    own = invalid_usage(kStepUnderWay);
   } else if (own.ok() && step.board.ended() == 0) {
-    own = usage("no step has ended, so there are no gradients to measure");
+    own = invalid_usage("no step has ended, so there are no gradients to measure");
   }
   const auto estimate = std::make_shared<LossEstimate>();
   TRY(run(step, std::move(fresh), [this, &step, text, own, samples, estimate]() -> Status {
@@ -190,7 +190,7 @@ Result<std::string> GradientScheduler::profile_json() const {
   std::vector<TensorEntry> tensors;
   {
     const MutexLock lock(mutex_);
-    if (!times_) return usage("there are no times: GradProfileEnd or GradSetTimes comes first");
+    if (!times_) return invalid_usage("there are no times: GradProfileEnd or GradSetTimes comes first");
     tensors = registered_;
   }
   return workload_json(workload(tensors));

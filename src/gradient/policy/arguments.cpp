@@ -10,17 +10,13 @@
 namespace trestle {
 namespace {
 
-Error bad(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 Error unexpected(const std::string& word) {
-  return bad("\"" + word + "\" is one word too many");
+  return invalid_argument("\"" + word + "\" is one word too many");
 }
 
 Result<uint64_t> bytes_of(const std::string& word) {
   const int64_t bytes = TRY(parse_bytes(word));
-  if (bytes < 1) return bad("\"" + word + "\" is not at least one byte");
+  if (bytes < 1) return invalid_argument("\"" + word + "\" is not at least one byte");
   return static_cast<uint64_t>(bytes);
 }
 
@@ -43,7 +39,7 @@ Result<PolicyArguments> part_words(PolicyWords words, uint64_t otherwise) {
   PolicyArguments arguments = TRY(bytes_word(words.first(std::min<size_t>(words.size(), 1)), otherwise));
   if (words.size() < 2) return arguments;
   arguments.negotiation_s = 1e-9 * static_cast<double>(TRY(parse_duration_ns(words[1])));
-  if (arguments.negotiation_s < 0) return bad("\"" + words[1] + "\" is negative");
+  if (arguments.negotiation_s < 0) return invalid_argument("\"" + words[1] + "\" is negative");
   return arguments;
 }
 
@@ -53,7 +49,7 @@ Result<PolicyArguments> count_word(PolicyWords words, uint32_t otherwise, uint32
   arguments.count = otherwise;
   if (words.empty()) return arguments;
   const int64_t count = TRY(parse_integer(words[0]));
-  if (count < 1 || count > most) return bad(words[0] + " is not from 1 to " + std::to_string(most));
+  if (count < 1 || count > most) return invalid_argument(words[0] + " is not from 1 to " + std::to_string(most));
   arguments.count = static_cast<uint32_t>(count);
   return arguments;
 }
@@ -70,7 +66,7 @@ Result<PolicyArguments> dear_words(PolicyWords words) {
     ++next;
   }
   if (next < words.size()) {
-    if (!is_gather(next)) return bad("\"" + words[next] + "\" is neither eager nor lookahead");
+    if (!is_gather(next)) return invalid_argument("\"" + words[next] + "\" is neither eager nor lookahead");
     if (words[next] == "lookahead") arguments.gather = GatherIssue::kOneAhead;
     ++next;
   }
@@ -82,7 +78,8 @@ Result<PolicyArguments> split_words(PolicyWords words) {
   if (words.size() > 1) return unexpected(words[1]);
   PolicyArguments arguments;
   arguments.shared = words.empty() || words[0] == "shared";
-  if (!arguments.shared && words[0] != "free") return bad("\"" + words[0] + "\" is neither shared nor free");
+  if (!arguments.shared && words[0] != "free")
+    return invalid_argument("\"" + words[0] + "\" is neither shared nor free");
   return arguments;
 }
 
@@ -94,7 +91,7 @@ Result<PolicyArguments> ratio_words(PolicyWords words) {
   const auto read = std::from_chars(words[0].data(), end, arguments.ratio);
   const bool number = read.ec == std::errc() && read.ptr == end;
   if (!number || !(arguments.ratio > 0 && arguments.ratio <= 1))
-    return bad("\"" + words[0] + "\" is neither hidden nor a ratio above 0 and at most 1");
+    return invalid_argument("\"" + words[0] + "\" is neither hidden nor a ratio above 0 and at most 1");
   return arguments;
 }
 

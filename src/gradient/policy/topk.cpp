@@ -70,14 +70,10 @@ class Passes {
   const double forward_s_;
 };
 
-Error no_topk(const std::string& what) {
-  return Error{Code::kInvalidArgument, what};
-}
-
 Result<double> ratio_of(const StepPlanRequest& request) {
   if (request.arguments.ratio > 0) return request.arguments.ratio;
   if (const std::optional<double> hidden = hidden_ratio(request.workload, *request.network)) return *hidden;
-  return no_topk("no ratio's exchange is hidden behind the passes: name one");
+  return invalid_argument("no ratio's exchange is hidden behind the passes: name one");
 }
 
 }  // namespace
@@ -119,7 +115,7 @@ std::optional<double> hidden_ratio(const GradientWorkload& workload, const Netwo
 
 Result<PlannedStep> plan_topk(const StepPlanRequest& request) {
   if (!request.network)
-    return no_topk(
+    return invalid_argument(
         "needs the number of workers and what a message between two of them costs; the cost of an all-reduce "
         "alone does not tell");
   const double ratio = TRY(ratio_of(request));

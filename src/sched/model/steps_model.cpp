@@ -9,8 +9,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kPsPerNs = 1000;
-constexpr uint64_t kPsPerByteAtOneMbps = 8'000'000;
 constexpr uint64_t kMostSegmentsOfMessage = 4096;
 
 // bytes * blocks / (divisor * all) * factor / denominator, rounded up. `blocks` of the phase's `all` blocks are

@@ -46,7 +46,7 @@ std::span<const Preset> presets() {
 
 Result<const Preset*> find_preset(const std::string& name) {
   const auto found = row_named(kPresets, name, "a preset");
-  if (!found.ok()) return bad_option("--preset: " + found.error().message);
+  if (!found.ok()) return invalid_argument("--preset: " + found.error().message);
   return found;
 }
 
