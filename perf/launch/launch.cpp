@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/cores/binding.h"
+#include "cli/run/binding.h"
 #include "perf/driver/ending.h"
 
 namespace trestle::perf {
@@ -59,7 +59,7 @@ void set_number(const char* name, int value) {
 struct Places {
   Places(int processes, bool bind) {
     const auto cores = bind ? usable_cores() : Result<std::vector<Core>>(std::vector<Core>());
-    if (bind && cores.ok()) binding = bind_ranks(Bind::kAuto, static_cast<size_t>(processes), cores.value(), claims);
+    if (bind && cores.ok()) binding = bind_ranks(Bind::kAuto, static_cast<size_t>(processes), cores.value());
   }
   // Called only in the child. If the kernel refuses the mask, the child stays where it was.
   void bind_to(int rank) const {
@@ -72,7 +72,6 @@ struct Places {
     if (CPU_COUNT(&mask) != 0) sched_setaffinity(0, sizeof mask, &mask);
   }
 
-  CoreClaims claims;
   Binding binding;
 };
 

@@ -1,192 +1,16 @@
-// The trestle command as its users see it: exit codes, signals, output. The ranks are this program itself; its first
-// argument selects their task.
+// The trestle command as its users see it: exit codes and output. `trestle run` has tests of its own.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "local/command.h"
 
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// ---- The tasks of a rank
-
-int print_variables() {
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TRESTLE_SECRET"})
-    std::printf("%s=%s\n", name, variable(name).c_str());
-  std::fprintf(stderr, "to standard error\n");
-  std::printf("no end of line");
-  return 0;
-}
-
-// Prints lines in pieces, so that a launcher which passes on pieces would mix them.
-int print_pieces() {
-  const std::string piece(100, static_cast<char>('a' + std::stoi(variable("RANK"))));
-  for (int line = 0; line < 200; ++line) {
-    for (int i = 0; i < 5; ++i) {
-      if (write(STDOUT_FILENO, piece.data(), piece.size()) < 0) return 1;
-    }
-    if (write(STDOUT_FILENO, "\n", 1) < 0) return 1;
-  }
-  return 0;
-}
-
-int wait_for_signal() {
-  std::printf("pid %d waits\n", static_cast<int>(getpid()));
-  std::fflush(stdout);
-  while (true) pause();
-}
-
-// The ranks tell rank 0 over the inherited pipe `from` -> `to` that they ignore signals. Then rank 0 fails.
-int stubborn(int from, int to) {
-  if (variable("RANK") == "0") {
-    char bytes[2];
-    for (ssize_t heard = 0; heard < 2;) heard += read(from, bytes, 1);
-    return 9;
-  }
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_IGN);
-  if (write(to, "d", 1) != 1) return 1;
-  return wait_for_signal();
-}
-
-int rank_main(const std::string& part, int argc, char** argv) {
-  if (part == "variables") return print_variables();
-  if (part == "pieces") return print_pieces();
-  if (part == "wait") return wait_for_signal();
-  if (part == "code") return variable("RANK") == "1" ? 7 : wait_for_signal();
-  if (part == "crash") return variable("RANK") == "2" ? raise(SIGKILL) : wait_for_signal();
-  if (part == "stubborn") return stubborn(std::stoi(argv[2]), std::stoi(argv[3]));
-  if (part == "arguments") {
-    for (int i = 2; i < argc; ++i) std::printf("<%s>\n", argv[i]);
-    return 0;
-  }
-  return 99;
-}
-
-// ---- The tests
-
-std::vector<std::string> run(int ranks, const std::string& part, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"run", "-n", std::to_string(ranks), "--grace", "200ms", "--", "/proc/self/exe"};
-  arguments.back() = std::string(testing::internal::GetArgvs()[0]);
-  arguments.push_back("--rank-part=" + part);
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-TEST(RunTest, RanksGetTheLaunchersVariables) {
-  unsetenv("TRESTLE_SECRET");
-  Command command(run(3, "variables"));
-  EXPECT_EQ(command.finish(), 0) << command.output();
-  std::multiset<std::string> lines;
-  std::set<std::string> secrets;
-  for (const std::string& line : command.lines()) {
-    lines.insert(line);
-    if (line.find("TRESTLE_SECRET=") != std::string::npos) secrets.insert(line.substr(4));
-  }
-  for (const std::string rank : {"0", "1", "2"}) {
-    for (const std::string& expected :
-         {"RANK=" + rank, std::string("WORLD_SIZE=3"), "LOCAL_RANK=" + rank, std::string("LOCAL_WORLD_SIZE=3"),
-          std::string("MASTER_ADDR=127.0.0.1"), std::string("to standard error"), std::string("no end of line")})
-      EXPECT_EQ(lines.count("[" + rank + "] " + expected), 1u) << expected << " in\n" << command.output();
-  }
-  ASSERT_EQ(secrets.size(), 1u);
-  EXPECT_EQ(secrets.begin()->size(), std::strlen("TRESTLE_SECRET=") + 64);
-}
-
-TEST(RunTest, ASecretThatIsSetIsKept) {
-  setenv("TRESTLE_SECRET", "mine", 1);
-  Command command(run(1, "variables"));
-  unsetenv("TRESTLE_SECRET");
-  EXPECT_EQ(command.finish(), 0);
-  EXPECT_NE(command.output().find("[0] TRESTLE_SECRET=mine\n"), std::string::npos);
-}
-
-TEST(RunTest, LinesAreNeverTorn) {
-  Command command(run(4, "pieces"));
-  EXPECT_EQ(command.finish(), 0);
-  std::map<std::string, int> lines;
-  for (const std::string& line : command.lines()) ++lines[line];
-  ASSERT_EQ(lines.size(), 4u);
-  for (int rank = 0; rank < 4; ++rank) {
-    const std::string line = "[" + std::to_string(rank) + "] " + std::string(500, static_cast<char>('a' + rank));
-    EXPECT_EQ(lines[line], 200);
-  }
-}
-
-TEST(RunTest, TheFirstFailuresCodeIsReturnedAndTheOthersEnd) {
-  Command code(run(3, "code"));
-  EXPECT_EQ(code.finish(), 7);
-  Command crash(run(3, "crash"));
-  EXPECT_EQ(crash.finish(), 128 + SIGKILL);
-}
-
-TEST(RunTest, WhoIgnoresSigtermIsKilled) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  Command command(run(3, "stubborn", {std::to_string(ends[0]), std::to_string(ends[1])}));
-  EXPECT_EQ(command.finish(), 9);
-  close(ends[0]);
-  close(ends[1]);
-}
-
-TEST(RunTest, SignalsAreForwarded) {
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
-    Command command(run(2, "wait"));
-    command.wait_for("waits", 2);
-    command.signal(number);
-    EXPECT_EQ(command.finish(), 128 + number);
-  }
-}
-
-// The pipe ends only when every rank that holds it has ended.
-TEST(RunTest, RanksDieWithTheCommand) {
-  Command command(run(2, "wait"));
-  command.wait_for("waits", 2);
-  std::vector<pid_t> pids;
-  for (const std::string& line : command.lines()) pids.push_back(std::stoi(line.substr(line.find("pid ") + 4)));
-  ASSERT_EQ(pids.size(), 2u);
-  // Adopts orphans, so that this process can wait for their end.
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  command.signal(SIGKILL);
-  EXPECT_EQ(command.finish(), -SIGKILL);
-  for (pid_t pid : pids) {
-    int status = 0;
-    ASSERT_EQ(waitpid(pid, &status, 0), pid);
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  }
-}
-
-TEST(RunTest, ArgumentsArePassedAsTheyAre) {
-  Command command(run(1, "arguments", {"-n", "5", "--json", "--", "two words"}));
-  EXPECT_EQ(command.finish(), 0);
-  EXPECT_EQ(command.output(), "[0] <-n>\n[0] <5>\n[0] <--json>\n[0] <-->\n[0] <two words>\n");
-}
-
-TEST(RunTest, BadCallsAreSaid) {
-  Command missing({"run", "-n", "2", "--", "/no/such/program"});
-  EXPECT_EQ(missing.finish(), 127);
-  EXPECT_EQ(missing.output(), "trestle: /no/such/program cannot be started: No such file or directory\n");
-  Command nothing({"run", "-n", "2"});
-  EXPECT_EQ(nothing.finish(), 2);
-  Command negative({"run", "-n", "0", "true"});
-  EXPECT_EQ(negative.finish(), 2);
-}
 
 TEST(InfoTest, VersionAndVariables) {
   Command version({"version"});
@@ -432,11 +256,3 @@ TEST(TrainTest, PredictsAStepAndSaysInOneSentenceWhatIsWrong) {
 }
 
 }  // namespace
-
-int main(int argc, char** argv) {
-  constexpr const char* kPart = "--rank-part=";
-  if (argc > 1 && std::strncmp(argv[1], kPart, std::strlen(kPart)) == 0)
-    return rank_main(argv[1] + std::strlen(kPart), argc, argv);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

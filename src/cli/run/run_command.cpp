@@ -6,45 +6,28 @@
 #include <utility>
 
 #include "base/config/value_text.h"
-#include "cli/run/run.h"
-#include "cli/run/run_arguments.h"
+#include "cli/run/job.h"
 
 namespace trestle {
 namespace {
 
-constexpr int kMostRanks = 65536;
+using Words = std::vector<std::string>;
 
-// As given; "" if not given.
-struct ProgramText {
-  std::string ranks;
-  std::vector<std::string> environment;
-  std::vector<std::string> command;
-};
+constexpr std::array<const char*, 6> kOwnVariables = {"RANK",        "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+                                                      "MASTER_ADDR", "MASTER_PORT"};
 
-Error about(const std::string& option, const Error& error) {
-  return invalid_argument(option + ": " + error.message);
+template <class T>
+T value_of(const std::string& option, Result<T> value) {
+  if (!value.ok()) throw CLI::ValidationError(option, value.error().message);
+  return std::move(value).value();
 }
 
-}  // namespace
-
-struct RunCommandOptions {
-  CLI::App* run = nullptr;
-  std::vector<ProgramArguments> arguments;
-  std::vector<ProgramText> programs = std::vector<ProgramText>(1);
-  std::string bind;
-  std::string grace = "2s";
-  std::string timeout;
-  std::string output_folder;
-  bool tag = false;
-  bool no_prefix = false;
-  bool verbose = false;
-};
-
-namespace {
-
-void add_program_options(CLI::App& app, ProgramText& program) {
-  app.add_option("-n,--ranks", program.ranks, "Number of ranks of this program")->type_name("N");
-  app.add_option("--env", program.environment,
+void add_program_options(CLI::App& app, RankProgram& program) {
+  app.add_option("-n,--ranks", program.ranks, "Number of ranks of this program")
+      ->type_name("N")
+      ->required()
+      ->check(CLI::Range(1, 65536).description(""));
+  app.add_option("--env", program.variables,
                  "Set a variable for this program's ranks; may be repeated\n"
                  "(NAME alone: its value in this command's environment)")
       ->type_name("NAME=VALUE")
@@ -56,6 +39,9 @@ class RunFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: trestle run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS] [: -n N [--env ...] [--] PROGRAM ...]\n";
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
   }
 };
 
@@ -94,115 +80,87 @@ signal that ended the job; 124 if --timeout passed. 127: the program does not
 exist; 126: it cannot be run; 2: an option is wrong, or the system refused what
 the job needs; 1: the output could not be written.)";
 
-Result<int> ranks_of(const ProgramText& text) {
-  const auto ranks = parse_integer(text.ranks);
-  if (!ranks.ok() || ranks.value() < 1 || ranks.value() > kMostRanks)
-    return invalid_argument("-n: '" + text.ranks + "' is not a number of ranks from 1 to " +
-                            std::to_string(kMostRanks));
-  return static_cast<int>(ranks.value());
-}
-
-Result<std::pair<std::string, std::string>> variable_of(const std::string& text, const Environment& environment) {
-  static constexpr std::array<const char*, 6> kOwn = {"RANK",        "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-                                                      "MASTER_ADDR", "MASTER_PORT"};
-  const size_t end = std::min(text.find('='), text.size());
-  const std::string name = text.substr(0, end);
-  if (name.empty())
-    return invalid_argument("--env: '" + text + "' has no name: NAME=VALUE, or NAME of a variable that is set");
-  if (std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end())
-    return invalid_argument("--env: " + name + " is set for every rank by this command itself");
-  if (end < text.size()) return std::pair(name, text.substr(end + 1));
-  const auto known = environment.find(name);
-  if (known == environment.end())
-    return invalid_argument("--env: " + name + " is not set here: give it a value, " + name + "=VALUE");
-  return std::pair(name, known->second);
-}
-
-Result<RankProgram> program_of(const ProgramText& text, const Environment& environment, bool only) {
-  const std::string which = text.command.empty() ? "" : " of " + text.command.front();
-  if (text.command.empty())
-    return invalid_argument(std::string("run: the program is missing: trestle run -n 8 -- program") +
-                            (only ? "" : "; each ':' must stand between two programs"));
-  if (text.ranks.empty())
-    return invalid_argument("run: the number of ranks" + which + " is missing: trestle run -n 8 -- program");
-  RankProgram program;
-  program.ranks = TRY(ranks_of(text));
-  program.command = text.command;
-  for (const std::string& variable : text.environment) {
-    program.environment.push_back(TRY(variable_of(variable, environment)));
+// For "-n", "-vn", "-n4", "--env", "--env=A=1": whether the value is the next argument.
+bool next_is_value(const CLI::App& app, const std::string& argument) {
+  const auto takes_value = [&app](const std::string& name) {
+    const CLI::Option* option = app.get_option_no_throw(name);
+    return option != nullptr && option->get_items_expected_min() > 0;
+  };
+  if (argument.starts_with("--")) return argument.find('=') == std::string::npos && takes_value(argument);
+  for (size_t i = 1; i < argument.size(); ++i) {
+    if (takes_value({'-', argument[i]})) return i + 1 == argument.size();
   }
-  return program;
+  return false;
 }
 
-Result<int64_t> time_of(const std::string& option, const std::string& text) {
-  const auto time_ns = parse_duration_ns(text);
-  if (!time_ns.ok()) return about(option, time_ns.error());
-  return time_ns;
-}
-
-Result<RunOptions> job_of(const RunCommandOptions& text, const Environment& environment) {
-  RunOptions options;
-  for (const ProgramText& program : text.programs) {
-    options.programs.push_back(TRY(program_of(program, environment, text.programs.size() == 1)));
-    if (options.ranks() > kMostRanks)
-      return invalid_argument("-n: more than " + std::to_string(kMostRanks) + " ranks altogether");
+// Of "[OPTIONS] [--] PROGRAM [ARGUMENTS] [: ...]" moves everything up to the ':': the options are returned, the program
+// and its arguments, in which nothing is an option of this command, go to `command`.
+Words take_program(const CLI::App& app, Words& arguments, Words& command) {
+  auto at = arguments.begin();
+  const auto more = [&] { return at != arguments.end() && *at != ":"; };
+  Words options;
+  while (more() && *at != "--" && at->size() > 1 && at->front() == '-') {
+    const bool value = next_is_value(app, *at);
+    options.push_back(*at++);
+    if (value && at != arguments.end()) options.push_back(*at++);
   }
-  if (!text.bind.empty()) {
-    const auto bind = parse_bind(text.bind);
-    if (!bind.ok()) return about("--bind", bind.error());
-    options.bind = bind.value();
-  }
-  options.grace_ns = TRY(time_of("--grace", text.grace));
-  if (!text.timeout.empty()) options.timeout_ns = TRY(time_of("--timeout", text.timeout));
-  if (!text.timeout.empty() && options.timeout_ns == 0)
-    return invalid_argument("--timeout: must be more than 0; without it there is no limit");
-  options.output_folder = text.output_folder;
-  if (text.tag && text.no_prefix) return invalid_argument("--tag and --no-prefix contradict each other");
-  options.prefix = text.tag ? Prefix::kAlways : text.no_prefix ? Prefix::kNever : Prefix::kAuto;
-  options.verbose = text.verbose;
+  if (more() && *at == "--") ++at;
+  while (more()) command.push_back(*at++);
+  arguments.erase(arguments.begin(), at);
   return options;
+}
+
+Status set_variables(RankProgram& program, const Environment& environment) {
+  const auto bad = [](const std::string& what) { return Error{Code::kInvalidArgument, "--env: " + what}; };
+  for (const std::string& text : program.variables) {
+    const size_t end = std::min(text.find('='), text.size());
+    const std::string name = text.substr(0, end);
+    const auto known = environment.find(name);
+    if (name.empty()) return bad("'" + text + "' has no name: NAME=VALUE, or NAME of a variable that is set");
+    if (std::find(kOwnVariables.begin(), kOwnVariables.end(), name) != kOwnVariables.end())
+      return bad(name + " is set for every rank by this command itself");
+    if (end == text.size() && known == environment.end())
+      return bad(name + " is not set here: give it a value, " + name + "=VALUE");
+    program.environment[name] = end == text.size() ? known->second : text.substr(end + 1);
+  }
+  return {};
 }
 
 }  // namespace
 
-RunCommand::RunCommand(CLI::App& app) : options_(std::make_unique<RunCommandOptions>()) {
-  RunCommandOptions& o = *options_;
-  o.run = app.add_subcommand("run", "Start ranks on this machine: trestle run -n 8 -- program arguments");
-  o.run->formatter(std::make_shared<RunFormatter>());
-  add_program_options(*o.run, o.programs.front());
-  o.run->add_option("--bind", o.bind, "Where a rank may run: core, socket or none")->type_name("WHERE");
-  o.run
-      ->add_option("--grace", o.grace,
-                   "Time for ranks to end by themselves after a failure,\n"
-                   "and again after SIGTERM before they are killed (2s)")
-      ->type_name("TIME");
-  o.run->add_option("--timeout", o.timeout, "End the job after this time: 90s, 10m, 2h")->type_name("TIME");
-  o.run
-      ->add_option("--output-dir", o.output_folder,
+RunCommand::RunCommand(CLI::App& app)
+    : run_(app.add_subcommand("run", "Start ranks on this machine: trestle run -n 8 -- program arguments")) {
+  RunOptions& o = options_;
+  run_->formatter(std::make_shared<RunFormatter>());
+  add_program_options(*run_, o.programs.emplace_back());
+  const auto add = [this](const char* name, auto& value, auto parse, const char* type, const char* help) {
+    const auto take = [name, &value, parse](const std::string& text) { value = value_of(name, parse(text)); };
+    run_->add_option_function<std::string>(name, take, help)->type_name(type);
+  };
+  add("--bind", o.bind, parse_bind, "WHERE", "Where a rank may run: core, socket or none");
+  add("--grace", o.grace_ns, parse_duration_ns, "TIME",
+      "Time for ranks to end by themselves after a failure,\nand again after SIGTERM before they are killed (2s)");
+  add("--timeout", o.timeout_ns, parse_duration_ns, "TIME", "End the job after this time: 90s, 10m, 2h");
+  run_->add_option("--output-dir", o.output_folder,
                    "Ranks write into files there and not to this command's output:\n"
                    "rank.0.out, rank.0.err, ... (replaces them; numbers are padded)")
       ->type_name("DIR");
-  o.run->add_flag("--tag", o.tag,
-                  "Begin each line with its rank, [3]: the default, except in the\n"
-                  "files of --output-dir");
-  o.run->add_flag("--no-prefix", o.no_prefix, "Begin no line with its rank");
-  o.run->add_flag("-v,--verbose", o.verbose, "Print which processors each rank is bound to, or why\nit is not bound");
-  o.run->footer(kFooter);
+  CLI::Option* tag = run_->add_flag_callback(
+      "--tag", [&o] { o.prefix = Prefix::kAlways; },
+      "Begin each line with its rank, [3]: the default, except in the\n"
+      "files of --output-dir");
+  run_->add_flag_callback(
+          "--no-prefix", [&o] { o.prefix = Prefix::kNever; }, "Begin no line with its rank")
+      ->excludes(tag);
+  run_->add_flag("-v,--verbose", o.verbose, "Print which processors each rank is bound to, or why\nit is not bound");
+  run_->footer(kFooter);
 }
 
-RunCommand::~RunCommand() = default;
-
-std::vector<std::string> RunCommand::own_arguments(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
+Words RunCommand::own_arguments(int argc, char** argv) {
+  Words arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments.front() == "run") {
-    const TakesValue takes_value = [&](const std::string& name) {
-      const CLI::Option* option = options_->run->get_option_no_throw(name);
-      return option != nullptr && option->get_items_expected_min() > 0;
-    };
-    arguments.erase(arguments.begin());
-    options_->arguments = split_programs(arguments, takes_value);
-    options_->programs.front().command = options_->arguments.front().command;
-    arguments = options_->arguments.front().options;
+    more_.assign(arguments.begin() + 1, arguments.end());
+    arguments = take_program(*run_, more_, options_.programs.front().command);
     arguments.insert(arguments.begin(), "run");
   }
   std::reverse(arguments.begin(), arguments.end());
@@ -210,24 +168,28 @@ std::vector<std::string> RunCommand::own_arguments(int argc, char** argv) {
 }
 
 bool RunCommand::parsed() const {
-  return options_->run->parsed();
+  return run_->parsed();
 }
 
 void RunCommand::parse_more_programs() {
-  for (size_t i = 1; i < options_->arguments.size(); ++i) {
-    const ProgramArguments& arguments = options_->arguments[i];
-    ProgramText text;
+  while (!more_.empty()) {
+    more_.erase(more_.begin());  // the ':'
     CLI::App behind("The program after a ':' of trestle run", "trestle run ... :");
-    add_program_options(behind, text);
-    std::vector<std::string> options(arguments.options.rbegin(), arguments.options.rend());
+    RankProgram& program = options_.programs.emplace_back();
+    add_program_options(behind, program);
+    Words options = take_program(behind, more_, program.command);
+    std::reverse(options.begin(), options.end());
     behind.parse(options);
-    text.command = arguments.command;
-    options_->programs.push_back(std::move(text));
+  }
+  for (const RankProgram& program : options_.programs) {
+    if (parsed() && program.command.empty())
+      throw CLI::ValidationError("run", "a program is missing: trestle run -n 8 -- program [: -n 1 -- program ...]");
   }
 }
 
-Result<int> RunCommand::run(const Environment& environment) const {
-  return run_ranks(TRY(job_of(*options_, environment)), environment);
+Result<int> RunCommand::run(const Environment& environment) {
+  for (RankProgram& program : options_.programs) TRY(set_variables(program, environment));
+  return run_ranks(options_, environment);
 }
 
 }  // namespace trestle

@@ -1,12 +1,12 @@
 // The command line of `trestle run`. Owned by main; one thread.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/config/launcher.h"
 #include "base/result.h"
+#include "cli/run/job.h"
 
 namespace CLI {
 class App;
@@ -14,13 +14,10 @@ class App;
 
 namespace trestle {
 
-struct RunCommandOptions;
-
 class RunCommand {
  public:
   // Adds `run` to the command line of `app`, which outlives this.
   explicit RunCommand(CLI::App& app);
-  ~RunCommand();
   RunCommand(const RunCommand&) = delete;
   RunCommand& operator=(const RunCommand&) = delete;
 
@@ -31,10 +28,12 @@ class RunCommand {
   // Parses the options of the programs behind a ':'. To be called after app.parse(). Both throw CLI::ParseError.
   void parse_more_programs();
   // Runs the job and returns its exit status. Errors are one sentence; nothing runs then.
-  Result<int> run(const Environment& environment) const;
+  Result<int> run(const Environment& environment);
 
  private:
-  std::unique_ptr<RunCommandOptions> options_;
+  CLI::App* run_;
+  RunOptions options_;
+  std::vector<std::string> more_;  // the arguments from the first ':' on
 };
 
 }  // namespace trestle

@@ -43,11 +43,8 @@ void say_pid() {
 // ---- Ends. "ends" MODE...: rank i behaves as the i-th mode says; the last mode also holds for the ranks after it.
 
 void tell_signal(int number) {
-  char text[] = "heard 00\n";
-  text[6] = static_cast<char>('0' + number / 10);
-  text[7] = static_cast<char>('0' + number % 10);
-  if (write(STDOUT_FILENO, text, 9) < 0) _exit(97);
-  if (number == SIGINT || number == SIGTERM) _exit(0);
+  say(std::string("heard SIG") + sigabbrev_np(number));
+  if (number != SIGUSR1 && number != SIGUSR2 && number != SIGCONT) _exit(0);
 }
 
 // Writes the process id into the folder, which shows that this rank is ready.
@@ -81,7 +78,7 @@ int code_after(const std::string& mode, const std::string& folder) {
 int end_as(const std::string& mode, const std::string& folder) {
   say_pid();
   const bool listens = mode == "handle" || mode == "deaf";
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
     if (listens) ::signal(number, mode == "handle" ? tell_signal : SIG_IGN);
   }
   write_pid(folder);
@@ -270,6 +267,8 @@ int main_of_part(int argc, char** argv) {
   if (part == "words") return last_words();
   if (part == "variables") return print_variables(argc, argv);
   if (part == "processors") return print_processors();
+  for (int i = 2; part == "arguments" && i < argc; ++i) say("<" + argument(i) + ">");
+  if (part == "arguments") return 0;
   return 99;
 }
 

@@ -1,0 +1,33 @@
+// The printer: a process that passes on what the ranks and the launcher write, in whole lines.
+//
+// Only the printer waits for those who read the output. The launcher can always handle signals and deadlines; and to
+// give up on a reader it kills the printer. A rank whose lines are not taken is blocked by its full pipe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "cli/run/processes.h"
+
+namespace trestle {
+
+struct Printer {
+  pid_t pid = 0;
+  // Sentences for standard error, printed behind all that the ranks have written before. At its end the printer prints
+  // what the ranks have written by then, and exits: 0, or 1 if some of the output could not be written.
+  UniqueFd sentences;
+  // By rank: its standard output and error, which only the rank may hold once it runs. Files where no line is changed.
+  std::vector<std::array<UniqueFd, 2>> ranks;
+};
+
+// prefixed: lines begin with "[3] ". folder: "", or where each rank has its files; error: they cannot be written.
+// `written`: the bytes that the printer has written so far. `foreign`: a descriptor that the printer must not hold.
+Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written,
+                              const UniqueFd& foreign);
+
+}  // namespace trestle
