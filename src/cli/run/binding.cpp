@@ -42,8 +42,8 @@ Binding to_sockets(size_t ranks, const std::vector<Core>& cores) {
 }
 
 Binding to_cores(bool share, size_t ranks, const std::vector<Core>& cores, const std::string& claim) {
-  const std::string counts = std::to_string(ranks) + " ranks, " + std::to_string(cores.size()) + " usable cores";
-  if (ranks > cores.size()) return {{}, counts + ": not bound", {}};
+  const std::string counts = "ranks: " + std::to_string(ranks) + ", usable cores: " + std::to_string(cores.size());
+  if (ranks > cores.size()) return {{}, counts + "; not bound", {}};
   Binding binding;
   std::vector<Core> taken;
   for (const Core& core : cores) {
@@ -53,10 +53,10 @@ Binding to_cores(bool share, size_t ranks, const std::vector<Core>& cores, const
   }
   const size_t missing = ranks - binding.places.size();
   if (missing == 0) return binding;
-  binding.note = counts + ", " + std::to_string(taken.size()) + " of them taken by other jobs: ";
-  if (!share) return {{}, binding.note + "not bound", {}};
+  const std::string note = counts + ", taken by other jobs: " + std::to_string(taken.size());
+  if (!share) return {{}, note + "; not bound", {}};
   binding.places.insert(binding.places.end(), taken.begin(), taken.begin() + static_cast<ptrdiff_t>(missing));
-  binding.note += std::to_string(missing) + " shared";
+  binding.note = note + "; " + std::to_string(missing) + " shared";
   return binding;
 }
 

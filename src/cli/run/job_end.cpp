@@ -157,7 +157,7 @@ void Job::signalled(int number) {
   signal_ = number;
   signal_ns_ = now_ns();
   blame("was ended by " + signal_name(number), 128 + number);
-  end_ranks(number, "passed on; again: SIGKILL");
+  end_ranks(number, "passed on; a second signal is SIGKILL");
 }
 
 // Stops together with all ranks. Time limits do not run meanwhile.

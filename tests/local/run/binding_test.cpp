@@ -90,7 +90,8 @@ TEST(RunBinding, IsToCoresByDefaultWhereThereAreEnough) {
 
 TEST(RunBinding, OfMoreRanksThanCoresIsSaidAndNotDone) {
   const int ranks = static_cast<int>(cores().size()) + 1;
-  const std::string note = std::to_string(ranks) + " ranks, " + std::to_string(ranks - 1) + " usable cores: not bound";
+  const std::string note =
+      "ranks: " + std::to_string(ranks) + ", usable cores: " + std::to_string(ranks - 1) + "; not bound";
   const Processors all = trestle::usable_processors();
   const std::vector<std::string> asked = {"--bind", "core"};
   for (const auto& [options, said] : {std::pair(asked, 1), {std::vector<std::string>{}, 0}}) {
@@ -136,7 +137,7 @@ TEST(RunBinding, StaysInTheLaunchersOwnMask) {
   }
   Command crowded(parts::run(2, "processors", {"--bind", "core"}), narrow);
   EXPECT_EQ(crowded.finish(), 0);
-  EXPECT_EQ(crowded.count("--bind core: 2 ranks, 1 usable cores: not bound"), 1) << crowded.output();
+  EXPECT_EQ(crowded.count("--bind core: ranks: 2, usable cores: 1; not bound"), 1) << crowded.output();
 }
 
 // Two jobs at once: the second is bound to other cores, or not at all if there are none.
@@ -147,7 +148,7 @@ TEST(RunBinding, LeavesTheCoresOfOtherJobsAlone) {
   const auto all = static_cast<int>(cores().size());
   Command crowded(parts::run(all, "processors", {"-v"}));
   EXPECT_EQ(crowded.finish(), 0);
-  EXPECT_EQ(crowded.count("taken by other jobs: not bound"), 1) << crowded.output();
+  EXPECT_EQ(crowded.count("taken by other jobs: 1; not bound"), 1) << crowded.output();
   Command asked(parts::run(all, "processors", {"--bind", "core"}));
   EXPECT_EQ(asked.finish(), 0);
   EXPECT_EQ(asked.count("taken by other jobs: "), 1) << asked.output();

@@ -126,7 +126,7 @@ TEST(RunEnds, TheFirstSignalIsPassedOn) {
     EXPECT_EQ(command.finish(), 128 + number);
     const std::string name = std::string("SIG") + sigabbrev_np(number);
     for (const std::string rank : {"0", "1"}) EXPECT_EQ(command.count("[" + rank + "] heard " + name), 1);
-    expect_line(command, name + " to ranks {0}, {1}: passed on; again: SIGKILL");
+    expect_line(command, name + " to ranks {0}, {1}: passed on; a second signal is SIGKILL");
     expect_line(command, "the job of 2 ranks was ended by " + name + "; exit status " + std::to_string(128 + number));
   }
 }
@@ -138,7 +138,7 @@ TEST(RunEnds, AfterTheGraceOrASecondSignalItBecomesSigkill) {
     Command command(ends(folder, {"deaf", "deaf"}, {"--grace", second ? "1h" : "100ms"}));
     ASSERT_TRUE(command.wait_for("ready", 2));
     command.signal(SIGINT);
-    ASSERT_TRUE(command.wait_for("again: SIGKILL"));
+    ASSERT_TRUE(command.wait_for("a second signal is SIGKILL"));
     if (second) command.signal(SIGTERM);
     EXPECT_EQ(command.finish(), 128 + SIGINT);
     expect_line(command, std::string("SIGKILL to ranks {0}, {1}: ") +

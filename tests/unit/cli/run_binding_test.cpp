@@ -30,17 +30,17 @@ TEST(RunBindingTest, CoresOfOtherJobsAreSharedOnlyWhenAsked) {
   const Binding first = bound(Bind::kAuto, 1);
   const Binding crowded = bound(Bind::kAuto, 4);
   EXPECT_TRUE(crowded.places.empty());
-  EXPECT_EQ(crowded.note, "4 ranks, 4 usable cores, 1 of them taken by other jobs: not bound");
+  EXPECT_EQ(crowded.note, "ranks: 4, usable cores: 4, taken by other jobs: 1; not bound");
   const Binding asked = bound(Bind::kCore, 4);
   EXPECT_EQ(asked.places, (std::vector<Core>{kCores[1], kCores[2], kCores[3], kCores[0]})) << "nothing was kept";
-  EXPECT_EQ(asked.note, "4 ranks, 4 usable cores, 1 of them taken by other jobs: 1 shared");
+  EXPECT_EQ(asked.note, "ranks: 4, usable cores: 4, taken by other jobs: 1; 1 shared");
 }
 
 TEST(RunBindingTest, MoreRanksThanCoresAreNotBound) {
   for (const Bind bind : {Bind::kAuto, Bind::kCore}) {
     const Binding binding = bound(bind, 5);
     EXPECT_TRUE(binding.places.empty());
-    EXPECT_EQ(binding.note, "5 ranks, 4 usable cores: not bound");
+    EXPECT_EQ(binding.note, "ranks: 5, usable cores: 4; not bound");
   }
   EXPECT_TRUE(bound(Bind::kNone, 2).places.empty());
 }
