@@ -46,7 +46,7 @@ struct Arguments {
   std::string out;
 };
 
-int run(const trestle::RunCommand& command) {
+int run(trestle::RunCommand& command) {
   const auto status = command.run(trestle::process_environment());
   return status.ok() ? status.value() : say(status.error());
 }

@@ -9,8 +9,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kPictureWidth = 96;
-
 const char* short_name(PhaseKind kind) {
   switch (kind) {
     case PhaseKind::kReduceScatter:

@@ -63,12 +63,12 @@ bool has_children() {
 }  // namespace
 
 Result<int> run_ranks(const RunOptions& options, const Environment& environment) {
-  Job job(options);
+  LocalJob job(options);
   TRY(job.prepare(environment));
   return job.run();
 }
 
-Status Job::prepare(const Environment& environment) {
+Status LocalJob::prepare(const Environment& environment) {
   for (int fd = 0; fd < 3; ++fd) {  // so that no pipe becomes one of the ranks' standard descriptors
     if (fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return system_error("/dev/null");
   }
@@ -96,7 +96,7 @@ Status Job::prepare(const Environment& environment) {
   return bind();
 }
 
-Job::~Job() {
+LocalJob::~LocalJob() {
   for (const pid_t pid : {guard_, terminal_.pid, printer_.pid}) {
     if (pid <= 0) continue;
     kill(pid, SIGKILL);
@@ -106,7 +106,7 @@ Job::~Job() {
 
 // Blocks them for good and ignores SIGPIPE. If SIGHUP is ignored (nohup) it stays ignored. The others are received even
 // if they were ignored.
-Status Job::block_signals() {
+Status LocalJob::block_signals() {
   sigemptyset(&signals_);
   for (const int number : {SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGCHLD}) {
     sigaddset(&signals_, number);
@@ -120,7 +120,7 @@ Status Job::block_signals() {
   return {};
 }
 
-Status Job::bind() {
+Status LocalJob::bind() {
   if (options_.bind == Bind::kNone) return {};
   const Result<std::vector<Core>> cores = usable_cores();
   if (!cores.ok() && options_.bind != Bind::kAuto)
@@ -132,12 +132,12 @@ Status Job::bind() {
   return {};
 }
 
-void Job::say(const std::string& sentence) const {
+void LocalJob::say(const std::string& sentence) const {
   const std::string line = sentence + "\n";
   if (::write(printer_.sentences.get(), line.data(), line.size()) < 0) return;  // somebody has killed the printer
 }
 
-Launched Job::start(const RankProgram& program, int number) {
+Launched LocalJob::start(const RankProgram& program, int number) {
   static const std::vector<int> anywhere;
   const auto at = static_cast<size_t>(number);
   Environment environment = environment_;
@@ -159,7 +159,7 @@ Launched Job::start(const RankProgram& program, int number) {
   return launched;
 }
 
-Result<int> Job::run() {
+Result<int> LocalJob::run() {
   for (const RankProgram& program : options_.programs) {
     for (int i = 0; i < program.ranks; ++i) {
       const Launched launched = start(program, static_cast<int>(ranks_.size()));
@@ -177,7 +177,7 @@ Result<int> Job::run() {
   return status_ != 0 ? status_ : !read ? kTimedOut : printer_status_;
 }
 
-Result<int> Job::not_started(const RankProgram& program, const Launched& failed) {
+Result<int> LocalJob::not_started(const RankProgram& program, const Launched& failed) {
   const std::string why = std::string(": ") + std::strerror(failed.number);
   if (!ranks_.empty()) end_ranks(SIGKILL, "another rank cannot be started");
   while (!over()) turn(kNever);
@@ -188,7 +188,7 @@ Result<int> Job::not_started(const RankProgram& program, const Launched& failed)
   return failed.number == ENOENT ? kNotFound : kNotExecutable;
 }
 
-void Job::turn(int64_t until_ns) {
+void LocalJob::turn(int64_t until_ns) {
   const int64_t left_ns = std::max<int64_t>(until_ns - monotonic_clock().now_ns(), 0);
   const timespec left{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
   const int number = sigtimedwait(&signals_, nullptr, &left);
@@ -199,7 +199,7 @@ void Job::turn(int64_t until_ns) {
 // Leftovers have left their rank's process group (setsid). This process has adopted them. False: none is left, nor
 // anything that they have started. If this process had children before (`exec trestle run` in a script with a job in
 // the background), it has adopted what those leave behind too, and kills nothing.
-bool Job::kill_leftovers() const {
+bool LocalJob::kill_leftovers() const {
   bool any = false;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -214,7 +214,7 @@ bool Job::kill_leftovers() const {
 }
 
 // Each process that ends may leave others behind. A process that does not end after SIGKILL is given up.
-void Job::end_leftovers() {
+void LocalJob::end_leftovers() {
   begin(Step::kKilled);
   const int64_t until_ns = monotonic_clock().now_ns() + kKillNs;
   while (kill_leftovers() && monotonic_clock().now_ns() < until_ns) turn(until_ns);
@@ -222,7 +222,7 @@ void Job::end_leftovers() {
 
 // Waits for those who read the output until the user ends that. A job with a time limit waits until the limit is over
 // and nothing was read for the time of --grace: then false.
-bool Job::wait_for_reader() {
+bool LocalJob::wait_for_reader() {
   begin(Step::kKilled);
   printer_.sentences.reset();
   int64_t written = -1;

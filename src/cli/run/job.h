@@ -68,12 +68,12 @@ struct Rank {
 //
 // This process adopts what ranks leave behind (PR_SET_CHILD_SUBREAPER). So a process group without its leader keeps its
 // number until this process has waited for the last process in it.
-class Job {
+class LocalJob {
  public:
-  explicit Job(const RunOptions& options) : options_(options) {}
-  ~Job();
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  explicit LocalJob(const RunOptions& options) : options_(options) {}
+  ~LocalJob();
+  LocalJob(const LocalJob&) = delete;
+  LocalJob& operator=(const LocalJob&) = delete;
   Status prepare(const Environment& environment);
   Result<int> run();
 

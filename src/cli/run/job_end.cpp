@@ -88,7 +88,7 @@ std::string names_of(const std::vector<const Rank*>& ranks) {
 
 // What a failed rank leaves behind is killed with it, unless the rank was told to end and its processes still have
 // time. A rank's number names its group until this process has waited for it.
-void Job::collect(std::vector<const Rank*>& ended) {
+void LocalJob::collect(std::vector<const Rank*>& ended) {
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
     const pid_t pid = std::exchange(info.si_pid, 0);
@@ -111,7 +111,7 @@ void Job::collect(std::vector<const Rank*>& ended) {
 
 // Ranks that a signal has killed are reported first: the others may have ended because of them. A process closes its
 // connections before its end can be seen. So when ranks have failed, those that are about to end are waited for.
-void Job::reap() {
+void LocalJob::reap() {
   std::vector<const Rank*> ended;
   collect(ended);
   const auto killed = [](const Rank* rank) { return WIFSIGNALED(*rank->status); };
@@ -125,7 +125,7 @@ void Job::reap() {
   for (const Rank* rank : ended) rank_ended(*rank);
 }
 
-void Job::rank_ended(const Rank& rank) {
+void LocalJob::rank_ended(const Rank& rank) {
   if (*rank.status == 0) return;
   const std::string sentence = rank.name() + " " + end_text(*rank.status);
   if (!rank.told) say(sentence);
@@ -133,13 +133,13 @@ void Job::rank_ended(const Rank& rank) {
   if (step_ == Step::kRunning) begin(Step::kMoment);
 }
 
-void Job::blame(const std::string& cause, int status) {
+void LocalJob::blame(const std::string& cause, int status) {
   if (!cause_.empty()) return;
   cause_ = cause;
   status_ = status;
 }
 
-void Job::begin(Step step) {
+void LocalJob::begin(Step step) {
   step_ = step;
   const int64_t time_ns = step == Step::kRunning ? options_.timeout_ns : options_.grace_ns;
   const bool ends = step == Step::kRunning ? time_ns > 0 : step != Step::kKilled;
@@ -148,7 +148,7 @@ void Job::begin(Step step) {
 }
 
 // If the same signal comes twice at once, it is one: timeout(1) sends it to its child and to its process group.
-void Job::signalled(int number) {
+void LocalJob::signalled(int number) {
   if (number == SIGTSTP) return stop();
   if (number == SIGCONT || number == SIGUSR1 || number == SIGUSR2) return signal(number);
   if (number == signal_ && now_ns() - signal_ns_ < kAtOnceNs) return;
@@ -161,7 +161,7 @@ void Job::signalled(int number) {
 }
 
 // Stops together with all ranks. Time limits do not run meanwhile.
-void Job::stop() {
+void LocalJob::stop() {
   signal(SIGTSTP);
   const int64_t before_ns = now_ns();
   raise(SIGSTOP);  // returns after SIGCONT, which is then passed on
@@ -171,7 +171,7 @@ void Job::stop() {
 }
 
 // Signals the process groups; stopped processes hear it too.
-void Job::end_ranks(int number, const std::string& why) {
+void LocalJob::end_ranks(int number, const std::string& why) {
   if (!present().empty()) say(signal_name(number) + " to " + names_of(present()) + ": " + why);
   for (Rank& rank : ranks_) rank.told = rank.told || rank.running();
   signal(number);
@@ -179,7 +179,7 @@ void Job::end_ranks(int number, const std::string& why) {
   begin(number == SIGKILL ? Step::kKilled : Step::kTold);
 }
 
-void Job::on_time() {
+void LocalJob::on_time() {
   if (over() || now_ns() < due_ns_) return;
   const std::string late = "no end within " + duration_text(options_.grace_ns);
   if (step_ == Step::kTold) return end_ranks(SIGKILL, late);
@@ -188,12 +188,12 @@ void Job::on_time() {
   end_ranks(SIGTERM, "the job " + cause_);
 }
 
-bool Job::over() const {
+bool LocalJob::over() const {
   const bool running = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.running(); });
   return !running && (step_ != Step::kTold || present().empty());
 }
 
-std::vector<const Rank*> Job::present() const {
+std::vector<const Rank*> LocalJob::present() const {
   std::vector<const Rank*> found;
   for (const Rank& rank : ranks_) {
     siginfo_t info{};
@@ -205,7 +205,7 @@ std::vector<const Rank*> Job::present() const {
   return found;
 }
 
-void Job::signal(int number) const {
+void LocalJob::signal(int number) const {
   for (const Rank* rank : present()) kill(-rank->pid, number);
 }
 

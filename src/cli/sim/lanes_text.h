@@ -9,6 +9,8 @@
 
 namespace trestle {
 
+inline constexpr uint32_t kPictureWidth = 96;
+
 // Two lines per lane, each with `width` parts of the time, then a time axis. The first line shows the chunk on the link
 // (0-9a-zA-Z, repeated after 62; '.': none). The second line shows the kind of its phase ('>' reduce-scatter, '<'
 // all-gather, '=' another).

@@ -5,10 +5,10 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kBins = 64;
+constexpr uint32_t kJsonBins = 64;
 
 Json percent_series(const SimLane& lane, double time_ns) {
-  return json_list(activity(lane, time_ns, kBins), rounded);
+  return json_list(activity(lane, time_ns, kJsonBins), rounded);
 }
 
 class Writer {

@@ -10,13 +10,13 @@
 namespace trestle {
 namespace {
 
-constexpr double kWidth = 1280;
-constexpr double kLeft = 24;
-constexpr double kPlotWidth = kWidth - 2 * kLeft - 56;
-constexpr double kPlotX = kLeft + 56;
-constexpr double kTop = 96;  // space for title and legend
+constexpr double kSimWidth = 1280;
+constexpr double kSimLeft = 24;
+constexpr double kSimPlotWidth = kSimWidth - 2 * kSimLeft - 56;
+constexpr double kSimPlotX = kSimLeft + 56;
+constexpr double kSimTop = 96;  // space for title and legend
 constexpr double kUtilizationHeight = 120;
-constexpr uint32_t kBins = 400;
+constexpr uint32_t kSimBins = 400;
 
 template <class... Values>
 std::string line_of(const char* format, Values... values) {
@@ -45,7 +45,7 @@ LaneLayout layout_of(const SimLane& lane, double y) {
   layout.rows = rows_of(lane);
   const uint32_t count = layout.rows.empty() ? 1 : *std::ranges::max_element(layout.rows) + 1;
   layout.row_height = count == 1 ? 44 : std::clamp(150.0 / count, 4.0, 26.0);
-  layout.box = {kPlotX, y, kPlotWidth, layout.row_height * count};
+  layout.box = {kSimPlotX, y, kSimPlotWidth, layout.row_height * count};
   return layout;
 }
 
@@ -74,7 +74,7 @@ void draw_lane(Svg& svg, const SimView& view, const SimLane& lane, const LaneLay
 
 void draw_legend(Svg& svg, const SimView& view) {
   const double y = 62;
-  double x = kPlotX;
+  double x = kSimPlotX;
   svg.text(x, y + 11, "chunk 0", 12);
   x += 54;
   for (const bool light : {false, true}) {
@@ -99,7 +99,7 @@ void draw_legend(Svg& svg, const SimView& view) {
 void draw_utilization(Svg& svg, const SimView& view, const SvgBox& box) {
   svg.text(box.x, box.y - 6, "utilisation of all links, weighted by bandwidth", 13);
   svg.rectangle(box, "#f2f2f2");
-  svg.area(box, total_activity(view, kBins), "#5b8db8");
+  svg.area(box, total_activity(view, kSimBins), "#5b8db8");
   for (const int percent : {0, 50, 100}) {
     const double y = box.y + box.height * (1 - percent / 100.0);
     svg.line(box.x - 5, y, box.x, y, "#444444");
@@ -115,19 +115,19 @@ void draw_utilization(Svg& svg, const SimView& view, const SvgBox& box) {
 
 std::string sim_svg(const SimView& view) {
   std::vector<LaneLayout> layouts;
-  double y = kTop + 22;
+  double y = kSimTop + 22;
   for (const SimLane& lane : view.lanes) {
     layouts.push_back(layout_of(lane, y));
     y += layouts.back().box.height + 34;
   }
-  const SvgBox utilization{kPlotX, y + 6, kPlotWidth, kUtilizationHeight};
-  Svg svg(kWidth, utilization.y + utilization.height + 48);
-  svg.text(kPlotX, 28,
+  const SvgBox utilization{kSimPlotX, y + 6, kSimPlotWidth, kUtilizationHeight};
+  Svg svg(kSimWidth, utilization.y + utilization.height + 48);
+  svg.text(kSimPlotX, 28,
            view.collective + " of " + bytes_text(static_cast<int64_t>(view.bytes)) + " per rank on " + view.sizes +
                " ranks: " + view.sched + (view.intra.empty() ? "" : " (" + view.intra + ")") +
                line_of(", %zu chunks, model ", view.chunks.size()) + view.model,
            16);
-  svg.text(kPlotX, 48,
+  svg.text(kSimPlotX, 48,
            "time " + time_text(view.time_ns) + line_of(", utilisation %.2f %%", 100 * view.utilization) + ", ideal " +
                time_text(view.ideal_time_ns) + ", fluid bound " + time_text(view.fluid_bound_ns),
            13, "start", "#444444");

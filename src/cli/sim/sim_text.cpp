@@ -10,8 +10,6 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kPictureWidth = 96;
-
 std::string order_text(const std::vector<uint8_t>& dimensions) {
   std::string text;
   for (const uint8_t d : dimensions) text += (text.empty() ? "" : " ") + std::to_string(d + 1);
@@ -81,13 +79,13 @@ Json lane_json(const SimLane& lane) {
   return members;
 }
 
-const char* short_name(PhaseKind kind) {
+const char* letters_of(PhaseKind kind) {
   return kind == PhaseKind::kReduceScatter ? "RS" : kind == PhaseKind::kAllGather ? "AG" : to_string(kind);
 }
 
 Json trace_event(const SimLane& lane, const SimPhaseView& phase, uint32_t row) {
-  return Json::object({{"name", "chunk " + std::to_string(phase.id.chunk) + " " + short_name(phase.kind)},
-                       {"cat", short_name(phase.kind)},
+  return Json::object({{"name", "chunk " + std::to_string(phase.id.chunk) + " " + letters_of(phase.kind)},
+                       {"cat", letters_of(phase.kind)},
                        {"ph", "X"},
                        {"ts", rounded(phase.start_ns / 1000)},
                        {"dur", rounded((phase.end_ns - phase.start_ns) / 1000)},

@@ -9,7 +9,7 @@
 namespace trestle {
 namespace {
 
-constexpr double kWidth = 1200;
+constexpr double kTopoWidth = 1200;
 constexpr double kMargin = 24;
 constexpr double kPad = 12;
 constexpr double kTitle = 26;       // height of a frame's title
@@ -27,7 +27,7 @@ size_t columns_of(const TopoFrame& frame) {
 
 double block_width(const TopoFrame& frame) {
   const auto columns = static_cast<double>(columns_of(frame));
-  return (kWidth - 2 * kMargin - (columns + 1) * kPad) / columns;
+  return (kTopoWidth - 2 * kMargin - (columns + 1) * kPad) / columns;
 }
 
 size_t cells_per_row(double width) {
@@ -117,9 +117,9 @@ void draw_block(Svg& svg, const TopoBlock& block, const SvgBox& box) {
 }
 
 void draw_frame(Svg& svg, const TopoFrame& frame, double y) {
-  svg.rectangle({kMargin, y, kWidth - 2 * kMargin, frame_height(frame)}, "#f8f8f8");
-  svg.frame({kMargin, y, kWidth - 2 * kMargin, frame_height(frame)});
-  svg.text(kMargin + kPad, y + 18, fitting(frame.title, kWidth - 2 * (kMargin + kPad), 14), 14);
+  svg.rectangle({kMargin, y, kTopoWidth - 2 * kMargin, frame_height(frame)}, "#f8f8f8");
+  svg.frame({kMargin, y, kTopoWidth - 2 * kMargin, frame_height(frame)});
+  svg.text(kMargin + kPad, y + 18, fitting(frame.title, kTopoWidth - 2 * (kMargin + kPad), 14), 14);
   const double width = block_width(frame);
   double top = y + kTitle;
   for (size_t first = 0; first < frame.blocks.size(); first += columns_of(frame)) {
@@ -149,15 +149,15 @@ void draw_legend(Svg& svg, double y, bool has_gpus) {
 }  // namespace
 
 std::string topo_svg(const TopoView& view) {
-  static constexpr double kTop = 84;  // space for title and legend
+  static constexpr double kTopoTop = 84;  // space for title and legend
   const std::vector<TopoFrame> frames = frames_of(view);
-  double height = kTop;
+  double height = kTopoTop;
   for (const TopoFrame& frame : frames) height += frame_height(frame) + kPad;
-  Svg svg(kWidth, height + kPad);
+  Svg svg(kTopoWidth, height + kPad);
   svg.text(kMargin, 30, "host " + view.machine.hostname, 18);
   svg.text(kMargin, 50, summary_text(view.machine) + ", read from " + view.machine.source, 12, "start", "#555555");
   draw_legend(svg, 62, !view.machine.gpus.list.empty());
-  double y = kTop;
+  double y = kTopoTop;
   for (const TopoFrame& frame : frames) {
     draw_frame(svg, frame, y);
     y += frame_height(frame) + kPad;

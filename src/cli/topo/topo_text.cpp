@@ -7,8 +7,8 @@
 namespace trestle {
 namespace {
 
-constexpr size_t kMostRanks = 64;   // that get a line
-constexpr size_t kMostOthers = 16;  // hosts that get a line
+constexpr size_t kMostRankLines = 64;  // that get a line
+constexpr size_t kMostOthers = 16;     // hosts that get a line
 
 using Lines = std::vector<std::string>;
 
@@ -165,7 +165,7 @@ std::string ranks_text(const TopoView& view) {
   }
   std::string text = "\n" + std::to_string(view.ranks.size()) + " ranks on " + std::to_string(hosts) +
                      (hosts == 1 ? " host\n" : " hosts; the drawing is of rank 0's\n");
-  const size_t shown = std::min(view.ranks.size(), kMostRanks);
+  const size_t shown = std::min(view.ranks.size(), kMostRankLines);
   for (size_t r = 0; r < shown; ++r) {
     const RankView& one = view.ranks[r];
     text += padded("rank " + std::to_string(one.rank), 10) + " " + padded(one.host, width) + "  " +

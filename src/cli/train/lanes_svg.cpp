@@ -8,11 +8,11 @@
 namespace trestle {
 namespace {
 
-constexpr double kWidth = 1280;
-constexpr double kPlotX = 96;
-constexpr double kPlotWidth = kWidth - kPlotX - 40;
-constexpr double kTop = 84;  // space for title and legend
-constexpr double kLaneHeight = 24;
+constexpr double kLanesWidth = 1280;
+constexpr double kLanesPlotX = 96;
+constexpr double kLanesPlotWidth = kLanesWidth - kLanesPlotX - 40;
+constexpr double kLanesTop = 84;  // space for title and legend
+constexpr double kLanesLaneHeight = 24;
 constexpr double kLanePitch = 28;
 constexpr double kTitleHeight = 24;  // of one policy
 constexpr double kPolicyGap = 14;
@@ -43,7 +43,7 @@ double height_of(const StepLanes& step) {
 }
 
 void draw_legend(Svg& svg) {
-  double x = kPlotX;
+  double x = kLanesPlotX;
   for (const SpanKind kind : {SpanKind::kForward, SpanKind::kBackward, SpanKind::kAllReduce, SpanKind::kReduceScatter,
                               SpanKind::kAllGather}) {
     svg.rectangle({x, 48, 16, 16}, ink_of(kind).fill);
@@ -64,11 +64,11 @@ void draw_span(Svg& svg, const LaneSpan& span, const SvgBox& lane, double per_s)
 }
 
 void draw_step(Svg& svg, const StepLanes& step, double y, double per_s) {
-  svg.text(kPlotX, y + kTitleHeight - 8, step.policy + line(": %.3f ms per step", 1e3 * step.iteration_s), 13);
+  svg.text(kLanesPlotX, y + kTitleHeight - 8, step.policy + line(": %.3f ms per step", 1e3 * step.iteration_s), 13);
   y += kTitleHeight;
   for (const StepLane& lane : step.lanes) {
-    const SvgBox box{kPlotX, y, kPlotWidth, kLaneHeight};
-    svg.text(kPlotX - 8, y + kLaneHeight / 2 + 4, lane.name, 12, "end");
+    const SvgBox box{kLanesPlotX, y, kLanesPlotWidth, kLanesLaneHeight};
+    svg.text(kLanesPlotX - 8, y + kLanesLaneHeight / 2 + 4, lane.name, 12, "end");
     svg.rectangle({box.x, box.y, step.shown_s * per_s, box.height}, "#f0f0f0");
     for (const LaneSpan& span : lane.spans) draw_span(svg, span, box, per_s);
     y += kLanePitch;
@@ -79,21 +79,21 @@ void draw_step(Svg& svg, const StepLanes& step, double y, double per_s) {
 
 std::string lanes_svg(const std::string& title, const std::vector<StepLanes>& steps) {
   double shown_s = 0;
-  double height = kTop;
+  double height = kLanesTop;
   for (const StepLanes& step : steps) {
     shown_s = std::max(shown_s, step.shown_s);
     height += height_of(step);
   }
-  Svg svg(kWidth, height + 40);
-  svg.text(kPlotX, 28, title, 16);
+  Svg svg(kLanesWidth, height + 40);
+  svg.text(kLanesPlotX, 28, title, 16);
   draw_legend(svg);
-  const double per_s = shown_s > 0 ? kPlotWidth / shown_s : 0;
-  double y = kTop;
+  const double per_s = shown_s > 0 ? kLanesPlotWidth / shown_s : 0;
+  double y = kLanesTop;
   for (const StepLanes& step : steps) {
     draw_step(svg, step, y, per_s);
     y += height_of(step);
   }
-  svg.time_axis({kPlotX, kTop, kPlotWidth, y - kTop}, 1e9 * shown_s, 10);
+  svg.time_axis({kLanesPlotX, kLanesTop, kLanesPlotWidth, y - kLanesTop}, 1e9 * shown_s, 10);
   return std::move(svg).finish();
 }
 

@@ -9,10 +9,10 @@
 namespace trestle {
 namespace {
 
-constexpr double kWidth = 1280;
-constexpr double kPlotWidth = 440;
-constexpr double kPlotHeight = 420;
-constexpr double kTop = 84;
+constexpr double kScaleWidth = 1280;
+constexpr double kScalePlotWidth = 440;
+constexpr double kScalePlotHeight = 420;
+constexpr double kScaleTop = 84;
 
 // The colours of Okabe and Ito, which people without full colour vision can tell apart; then darker ones.
 constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
@@ -47,7 +47,7 @@ class Diagram {
   Diagram(Svg& svg, const ScaleReport& report, double x)
       : svg_(svg),
         report_(report),
-        box_{x, kTop, kPlotWidth, kPlotHeight},
+        box_{x, kScaleTop, kScalePlotWidth, kScalePlotHeight},
         workers_{static_cast<double>(report.workers.front()), static_cast<double>(report.workers.back())} {}
 
   template <class Text>
@@ -105,7 +105,7 @@ class Diagram {
 
 std::string scale_svg(const ScaleReport& report) {
   const double legend = 20 * static_cast<double>(report.curves.size());
-  Svg svg(kWidth, kTop + std::max(kPlotHeight, legend) + 60);
+  Svg svg(kScaleWidth, kScaleTop + std::max(kScalePlotHeight, legend) + 60);
   svg.text(70, 28,
            report.workload +
                line(": compute %.3f ms per step, all-reduce %s", 1e3 * report.compute_s, to_string(report.algorithm)),
@@ -113,12 +113,12 @@ std::string scale_svg(const ScaleReport& report) {
   Diagram(svg, report, 70).draw("time per step, over workers", &ScalePoint::iteration_s, [](double s) {
     return time_text(1e9 * s);
   });
-  Diagram(svg, report, 70 + kPlotWidth + 90)
+  Diagram(svg, report, 70 + kScalePlotWidth + 90)
       .draw("speed-up over one worker, over workers", &ScalePoint::speedup,
             [](double x) { return line(x < 100 ? "%.3g" : "%.0f", x); });
-  const double x = 70 + 2 * kPlotWidth + 114;
+  const double x = 70 + 2 * kScalePlotWidth + 114;
   for (size_t c = 0; c < report.curves.size(); ++c) {
-    const double y = kTop + 20 * static_cast<double>(c);
+    const double y = kScaleTop + 20 * static_cast<double>(c);
     svg.rectangle({x, y, 12, 12}, color_of(c));
     svg.text(x + 18, y + 11, report.curves[c].policy);
   }

@@ -92,7 +92,7 @@ Json means_json(const std::vector<TrainingMean>& means) {
                        {"exposed_share", number_list(means, &TrainingMean::exposed_share)}});
 }
 
-Json system_json(const SystemTraining& system) {
+Json training_json(const SystemTraining& system) {
   const auto times = json_list(system.times, [](const TrainingTime& time) {
     return Json::object({{"time_ns", rounded(time.iteration.time_ns)},
                          {"exposed_ns", rounded(time.iteration.exposed_ns())},
@@ -116,7 +116,7 @@ Json workload_json(const WorkloadTraining& training) {
     members["refused"] = training.refused;
     return members;
   }
-  members["systems"] = json_list(training.systems, system_json);
+  members["systems"] = json_list(training.systems, training_json);
   members["means"] = means_json(training.means);
   if (training.fitted_scale) {
     members["fitted_scale"] = rounded(*training.fitted_scale);

@@ -9,19 +9,19 @@
 namespace trestle {
 namespace {
 
-constexpr uint64_t kElementBytes = 4;
+constexpr uint64_t kFloatBytes = 4;
 constexpr uint64_t kLeastBytes = uint64_t{4} << 10;
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostCostBytes = uint64_t{64} << 20;
 constexpr uint64_t kFactor = 4;
 
 Result<FittedCost> fit(Collective collective, const Topology& topology, const SelectionConfig& config) {
-  const uint64_t share = kElementBytes * static_cast<uint64_t>(topology.ranks());
+  const uint64_t share = kFloatBytes * static_cast<uint64_t>(topology.ranks());
   FittedCost fitted;
   std::vector<MeasuredMessage> measured;
-  for (uint64_t least = kLeastBytes; least <= kMostBytes; least *= kFactor) {
+  for (uint64_t least = kLeastBytes; least <= kMostCostBytes; least *= kFactor) {
     SelectionRequest request;
     request.collective = collective;
-    request.element_bytes = kElementBytes;
+    request.element_bytes = kFloatBytes;
     request.bytes = (least + share - 1) / share * share;
     if (!fitted.points.empty() && fitted.points.back().bytes == request.bytes) continue;
     const Schedule schedule = TRY(select_schedule(request, topology, config));

@@ -12,7 +12,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kWorkers = 64;
+constexpr uint32_t kDearWorkers = 64;
 constexpr uint64_t kMostMib = 100;  // of the buffers that are tried
 
 // ---- Table II
@@ -20,7 +20,7 @@ constexpr uint64_t kMostMib = 100;  // of the buffers that are tried
 // Equation 6 on links of so many bytes per second: each half takes at least bytes / bandwidth.
 double most_speedup(const GradientWorkload& workload, double bytes_per_s) {
   const double half_s = static_cast<double>(workload.bytes()) / bytes_per_s;
-  return dear_most_speedup({workload.forward_s(), workload.backward_s(), half_s, half_s}, kWorkers);
+  return dear_most_speedup({workload.forward_s(), workload.backward_s(), half_s, half_s}, kDearWorkers);
 }
 
 constexpr double k10Gbps = 10e9 / 8;
@@ -39,10 +39,6 @@ constexpr Printed kTable2[] = {
     {"inceptionv4@dear", "Inception-v4", 59.8, 0}, {"bert_base@dear", "BERT-Base", 25.5, 0},
     {"bert_large@dear", "BERT-Large", 12.1, 51.8},
 };
-
-PresetCell cell(double ours, double printed) {
-  return printed > 0 ? PresetCell(ours, printed) : PresetCell(ours);
-}
 
 // ---- Figure 7
 
@@ -86,7 +82,7 @@ double bound_ms(const GradientWorkload& workload, const GradientLink& link) {
 Result<FusedTimes> fused_times(const Fused& row) {
   const GradientWorkload workload = TRY(built_in_workload(row.workload));
   const NetworkModel network =
-      row.ethernet ? NetworkModel{26e-6, 0.8e-9, 0, kWorkers} : NetworkModel{6.4e-6, 1 / kImplied, 0, kWorkers};
+      row.ethernet ? NetworkModel{26e-6, 0.8e-9, 0, kDearWorkers} : NetworkModel{6.4e-6, 1 / kImplied, 0, kDearWorkers};
   const GradientLink link = network_link(network, AllReduceAlgorithm::kRing);
   const auto ms = [&](const char* policy) -> Result<double> {
     return 1e3 * TRY(plan_step(TRY(parse_gradient_policy(policy)), workload, link)).time.iteration_s;
@@ -127,15 +123,15 @@ Result<PresetReport> dear_most_speedups() {
   PresetTable table{"the most speed-up on 64 workers", kPrinted, {"10 Gb/s", "100 Gb/s", "46.5 Gb/s"}, 1, {}};
   for (const Printed& row : kTable2) {
     const GradientWorkload workload = TRY(built_in_workload(row.workload));
-    table.rows.push_back(
-        {row.label,
-         {cell(most_speedup(workload, k10Gbps), row.ethernet), cell(most_speedup(workload, k100Gbps), row.infiniband),
-          cell(most_speedup(workload, kImplied), row.infiniband)}});
+    table.rows.push_back({row.label,
+                          {cell_of(most_speedup(workload, k10Gbps), row.ethernet),
+                           cell_of(most_speedup(workload, k100Gbps), row.infiniband),
+                           cell_of(most_speedup(workload, kImplied), row.infiniband)}});
   }
   preset.tables.push_back(table);
   // 64 t / (t_b + bytes / bandwidth) is the speed-up where the all-gather outlasts the forward pass.
   const GradientWorkload bert = TRY(built_in_workload("bert_large@dear"));
-  const double half_s = kWorkers * (bert.forward_s() + bert.backward_s()) / 51.8 - bert.backward_s();
+  const double half_s = kDearWorkers * (bert.forward_s() + bert.backward_s()) / 51.8 - bert.backward_s();
   const double implied_gbps = 8e-9 * static_cast<double>(bert.bytes()) / half_s;
   preset.findings = {
       line("The column of 100 Gb/s InfiniBand contradicts the one of 10 Gb/s: BERT-Large would reach %.1f "
@@ -161,7 +157,7 @@ Result<PresetReport> dear_fused_steps() {
   for (const Fused& row : kFused) {
     const FusedTimes times = all.emplace_back(TRY(fused_times(row)));
     table.rows.push_back({row.label,
-                          {cell(times.threshold, row.threshold), PresetCell(times.paper, row.paper),
+                          {cell_of(times.threshold, row.threshold), PresetCell(times.paper, row.paper),
                            PresetCell(times.optimal, row.optimal), PresetCell(times.one_ahead, row.one_ahead),
                            PresetCell(times.eager, row.eager), PresetCell(times.shared, row.shared),
                            PresetCell(times.free, row.free), PresetCell(times.bound, row.bound)}});

@@ -10,10 +10,10 @@ namespace trestle {
 namespace {
 
 constexpr uint32_t kIterations = 400;
-constexpr uint32_t kWorkers = 16;  // that the tables were measured on
+constexpr uint32_t kDeftWorkers = 16;  // that the tables were measured on
 
 // A network as its buckets.
-struct Model {
+struct DeftModel {
   const char* label;
   std::vector<DeftBucket> buckets;
   double part_us;  // ByteScheduler's parts, as time on link 0
@@ -21,7 +21,7 @@ struct Model {
 
 // The totals of ResNet-101 are those of table I. The totals of GPT-2 are those that give both comparisons of section 5.
 // The paper does not print their buckets, so equal buckets are assumed.
-std::vector<Model> models() {
+std::vector<DeftModel> models() {
   return {{"VGG-19", vgg19_buckets(), 13'031},
           {"ResNet-101", equal_buckets(8, {59'000, 118'000, 242'000}), 20'000},
           {"GPT-2", equal_buckets(13, {169'400, 380'600, 546'000}), 14'500}};
@@ -38,7 +38,7 @@ struct Times {
   double two_links_updates = 0;
 };
 
-Result<Times> times_of(const Model& model) {
+Result<Times> times_of(const DeftModel& model) {
   Times times;
   times.compute = static_cast<double>(forward_us(model.buckets) + backward_us(model.buckets)) / 1e3;
   times.ddp = ddp_iteration_us(model.buckets) / 1e3;
@@ -53,26 +53,23 @@ Result<Times> times_of(const Model& model) {
 }
 
 // What is known of one network.
-struct Known {
+struct DeftTimes {
   Times recalculated;
   double over_ddp, over_priority;                  // recalculated
   double printed_over_ddp, printed_over_priority;  // printed
 };
 
-constexpr Known kKnown[] = {
+constexpr DeftTimes kKnown[] = {
     {{130.3, 295.1, 258.3, 130.3, 130.3, 0.43, 0.748}, 2.26, 1.98, 2.15, 1.90},
     {{177.0, 315.8, 264.1, 0, 177.0, 0, 0.83}, 1.78, 1.49, 1.73, 1.33},
     {{550, 744.7, 605.6, 0, 550, 0, 1.0}, 1.35, 1.10, 1.62, 1.29},
 };
 
-PresetCell cell(double ours, double known) {
-  return known > 0 ? PresetCell(ours, known) : PresetCell(ours);
-}
-
 PresetRow times_row(const char* label, const Times& times, const Times& known) {
-  return {label,
-          {cell(times.compute, known.compute), cell(times.ddp, known.ddp), cell(times.priority, known.priority),
-           cell(times.one_link, known.one_link), cell(times.two_links, known.two_links)}};
+  return {
+      label,
+      {cell_of(times.compute, known.compute), cell_of(times.ddp, known.ddp), cell_of(times.priority, known.priority),
+       cell_of(times.one_link, known.one_link), cell_of(times.two_links, known.two_links)}};
 }
 
 std::string cycle_text(const std::vector<uint32_t>& cycle) {
@@ -92,8 +89,8 @@ constexpr const char* kUnknownFigure =
     "messages, and nothing to compare them with.";
 
 // The network of `model`, with messages that take `factor` times as long.
-Model scaled(const Model& model, double factor) {
-  Model with = model;
+DeftModel scaled(const DeftModel& model, double factor) {
+  DeftModel with = model;
   for (DeftBucket& bucket : with.buckets)
     bucket.comm_us = static_cast<uint64_t>(std::llround(static_cast<double>(bucket.comm_us) * factor));
   with.part_us *= factor;
@@ -103,7 +100,7 @@ Model scaled(const Model& model, double factor) {
 // One table per network, one row per factor.
 Result<std::vector<PresetTable>> sweep(const std::vector<std::pair<std::string, double>>& factors) {
   std::vector<PresetTable> tables;
-  for (const Model& model : models()) {
+  for (const DeftModel& model : models()) {
     PresetTable table{std::string(model.label) + ": time per step, ms",
                       "",
                       {"compute", "DDP", "by priority", "DeFT, 1 link", "DeFT, 2 links", "updates, 1", "updates, 2"},
@@ -131,14 +128,14 @@ Result<PresetReport> deft_speedups() {
   PresetTable updates{"updates per step", kRecalculated, {"1 link", "2 links"}, 3, {}};
   PresetTable ours{"speed-up of DeFT with two links", kRecalculated, {"over DDP", "over by priority"}, 2, {}};
   PresetTable papers{"the same", kPrinted, {"over DDP", "over by priority"}, 2, {}};
-  const std::vector<Model> all = models();
+  const std::vector<DeftModel> all = models();
   for (size_t i = 0; i < all.size(); ++i) {
-    const Known& known = kKnown[i];
+    const DeftTimes& known = kKnown[i];
     const Times times = TRY(times_of(all[i]));
     steps.rows.push_back(times_row(all[i].label, times, known.recalculated));
     updates.rows.push_back({all[i].label,
-                            {cell(times.one_link_updates, known.recalculated.one_link_updates),
-                             cell(times.two_links_updates, known.recalculated.two_links_updates)}});
+                            {cell_of(times.one_link_updates, known.recalculated.one_link_updates),
+                             cell_of(times.two_links_updates, known.recalculated.two_links_updates)}});
     const double over_ddp = times.ddp / times.two_links;
     const double over_priority = times.priority / times.two_links;
     ours.rows.push_back(
@@ -181,7 +178,7 @@ Result<PresetReport> deft_workers() {
   std::vector<std::pair<std::string, double>> factors;
   for (uint32_t workers = 2; workers <= 64; workers *= 2) {
     const auto share = [](double n) { return (n - 1) / n; };
-    factors.emplace_back(std::to_string(workers) + " workers", share(workers) / share(kWorkers));
+    factors.emplace_back(std::to_string(workers) + " workers", share(workers) / share(kDeftWorkers));
   }
   preset.tables = TRY(sweep(factors));
   preset.findings = {kUnknownFigure, "From 8 workers on the time hardly changes: a ring's bytes per worker do not."};

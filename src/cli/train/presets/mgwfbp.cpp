@@ -11,7 +11,7 @@ namespace {
 
 // From its own two message times: on 8 workers 200 KB take 1.5 ms, 400 KB 1.8 ms, so a = 1.2 ms = 14 alpha and
 // b = 1.5 ns = 14/8 beta in a ring.
-constexpr double kStartup_s = 1.2e-3 / 14;
+constexpr double kMgwfbpStartup_s = 1.2e-3 / 14;
 constexpr double kPerByte_s = 1.5e-9 * 8 / 14;
 
 constexpr const char* kPolicies[] = {"wfbp", "sync", "mgwfbp_paper", "optimal"};
@@ -20,7 +20,7 @@ enum Column : size_t { kWfbp, kSync, kPaper, kOptimal };
 ScaleReport scaled(const GradientWorkload& workload, AllReduceAlgorithm algorithm, ScaleRange range) {
   std::vector<ChosenPolicy> policies;
   for (const char* name : kPolicies) policies.push_back(parse_gradient_policy(name).value());
-  const TrainNetwork network{{kStartup_s, kPerByte_s, 0, 1}, algorithm};
+  const TrainNetwork network{{kMgwfbpStartup_s, kPerByte_s, 0, 1}, algorithm};
   return scale_training({"resnet50@k80", workload, network, range, policies, kLibertyNone, {}});
 }
 
@@ -37,10 +37,6 @@ struct Known {
   double optimal_messages = -1;
 };
 
-PresetCell cell(double ours, double known) {
-  return known > 0 ? PresetCell(ours, known) : PresetCell(ours);
-}
-
 PresetTable times(const ScaleReport& report, const std::vector<Known>& all_known) {
   PresetTable table{"time per step, ms, and number of messages",
                     all_known.empty() ? "" : kRecalculated,
@@ -56,8 +52,8 @@ PresetTable times(const ScaleReport& report, const std::vector<Known>& all_known
     table.rows.push_back(
         {std::to_string(report.workers[row]) + " workers",
          {PresetCell(ms(report, kWfbp, row)), PresetCell(ms(report, kSync, row)),
-          cell(ms(report, kPaper, row), known.paper_ms), PresetCell::count(messages(kPaper), known.paper_messages),
-          cell(ms(report, kOptimal, row), known.optimal_ms),
+          cell_of(ms(report, kPaper, row), known.paper_ms), PresetCell::count(messages(kPaper), known.paper_messages),
+          cell_of(ms(report, kOptimal, row), known.optimal_ms),
           PresetCell::count(messages(kOptimal), known.optimal_messages)}});
   }
   return table;
@@ -65,7 +61,7 @@ PresetTable times(const ScaleReport& report, const std::vector<Known>& all_known
 
 std::vector<std::string> conditions(const char* algorithm) {
   return {"ResNet-50, forward 205 ms, backward 410 ms: assumed, because the paper has no layer times of its K80.",
-          line("alpha %.2f us, beta %.4f ns: from the paper's two message times on 8 workers.", 1e6 * kStartup_s,
+          line("alpha %.2f us, beta %.4f ns: from the paper's two message times on 8 workers.", 1e6 * kMgwfbpStartup_s,
                1e9 * kPerByte_s),
           algorithm};
 }

@@ -39,6 +39,11 @@ struct PresetCell {
   PresetCell(std::string value, std::string known) : ours{{}, std::move(value)}, reference{{}, std::move(known)} {}
 };
 
+// known: 0 if it is not.
+inline PresetCell cell_of(double ours, double known) {
+  return known > 0 ? PresetCell(ours, known) : PresetCell(ours);
+}
+
 struct PresetRow {
   std::string label;
   std::vector<PresetCell> cells;  // one per column
