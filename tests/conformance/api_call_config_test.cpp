@@ -10,6 +10,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_call_config_test {
 namespace {
 
 trestleCallConfig_t config_with(const char* algo, int chunks = TRESTLE_CONFIG_UNDEF_INT) {
@@ -194,4 +195,5 @@ TEST(ApiCallConfig, TheDeadlineIsTheCallsOwn) {
 }
 
 }  // namespace
+}  // namespace api_call_config_test
 }  // namespace api

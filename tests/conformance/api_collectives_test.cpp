@@ -21,6 +21,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_collectives_test {
 namespace {
 
 constexpr int kCommunicators = 185;
@@ -245,4 +246,5 @@ TEST(ApiCollectives, BarrierWaitsForAll) {
 }
 
 }  // namespace
+}  // namespace api_collectives_test
 }  // namespace api

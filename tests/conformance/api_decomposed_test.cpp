@@ -10,6 +10,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_decomposed_test {
 namespace {
 
 using ranks::refused;
@@ -361,4 +362,5 @@ TEST(ApiDecomposed, PredictedTimesGrow) {
 }
 
 }  // namespace
+}  // namespace api_decomposed_test
 }  // namespace api

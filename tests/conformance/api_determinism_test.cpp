@@ -10,6 +10,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_determinism_test {
 namespace {
 
 using ranks::succeeded;
@@ -99,4 +100,5 @@ TEST(ApiDeterminism, SameBitsInANewCommunicator) {
 }
 
 }  // namespace
+}  // namespace api_determinism_test
 }  // namespace api

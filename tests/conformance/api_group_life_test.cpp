@@ -8,6 +8,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_group_life_test {
 namespace {
 
 using ranks::refused;
@@ -208,4 +209,5 @@ TEST(ApiGroupLife, ThreadsThatCannotStartAreAnError) {
 }
 
 }  // namespace
+}  // namespace api_group_life_test
 }  // namespace api

@@ -8,6 +8,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_groups_test {
 namespace {
 
 using ranks::refused;
@@ -245,4 +246,5 @@ TEST(ApiGroups, OneThreadJoinsAsTwoRanks) {
 }
 
 }  // namespace
+}  // namespace api_groups_test
 }  // namespace api

@@ -13,6 +13,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_hugetlb_test {
 namespace {
 
 constexpr size_t kPage = size_t{2} << 20;
@@ -150,4 +151,5 @@ TEST(ApiHugetlb, ALongMemfdNeedsPagesForItsRegisteredPartOnly) {
 }
 
 }  // namespace
+}  // namespace api_hugetlb_test
 }  // namespace api

@@ -7,6 +7,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_life_test {
 namespace {
 
 struct Pair {
@@ -103,4 +104,5 @@ TEST(ApiLife, WhatComesAfterTheEndIsRefused) {
 }
 
 }  // namespace
+}  // namespace api_life_test
 }  // namespace api

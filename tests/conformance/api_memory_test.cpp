@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_memory_test {
 namespace {
 
 template <class F>
@@ -246,4 +247,5 @@ TEST(ApiMemory, IssuingALargeCallAllocatesAsOftenAsASmallOne) {
 }
 
 }  // namespace
+}  // namespace api_memory_test
 }  // namespace api

@@ -9,6 +9,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_nonblocking_test {
 namespace {
 
 trestleConfig_t nonblocking(int64_t timeout_ms = -1) {
@@ -241,4 +242,5 @@ TEST(ApiNonblocking, ASplitOfWhatEndsInTheSameGroupIsRefused) {
 }
 
 }  // namespace
+}  // namespace api_nonblocking_test
 }  // namespace api

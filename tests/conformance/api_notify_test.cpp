@@ -12,6 +12,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_notify_test {
 namespace {
 
 using ranks::refused;
@@ -367,4 +368,5 @@ TEST(ApiWaits, ManyThreadsWaitForTheSameThing) {
 }
 
 }  // namespace
+}  // namespace api_notify_test
 }  // namespace api

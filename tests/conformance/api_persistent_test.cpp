@@ -9,6 +9,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_persistent_test {
 namespace {
 
 using ranks::refused;
@@ -190,4 +191,5 @@ TEST(ApiPersistent, WrongArgumentsAreRefusedAtOnce) {
 }
 
 }  // namespace
+}  // namespace api_persistent_test
 }  // namespace api

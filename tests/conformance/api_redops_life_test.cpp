@@ -9,6 +9,7 @@
 #include "conformance/api_redops_cases.h"
 
 namespace api {
+namespace api_redops_life_test {
 namespace {
 
 using ranks::refused;
@@ -283,4 +284,5 @@ TEST(ApiRedOpFailure, AFunctionThatAbortsIsADeadRank) {
 }
 
 }  // namespace
+}  // namespace api_redops_life_test
 }  // namespace api

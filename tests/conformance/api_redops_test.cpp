@@ -8,6 +8,7 @@
 #include "conformance/buffers/api_values.h"
 
 namespace api {
+namespace api_redops_test {
 namespace {
 
 using ranks::refused;
@@ -182,4 +183,5 @@ TEST(ApiRedOps, TheSameBitsTwiceAndOnAllRanks) {
 }
 
 }  // namespace
+}  // namespace api_redops_test
 }  // namespace api

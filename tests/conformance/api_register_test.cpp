@@ -15,6 +15,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_register_test {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -397,4 +398,5 @@ TEST(ApiRegister, AFailedCommunicatorLetsGo) {
 }
 
 }  // namespace
+}  // namespace api_register_test
 }  // namespace api

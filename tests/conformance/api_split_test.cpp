@@ -9,6 +9,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_split_test {
 namespace {
 
 // Sums a number over all ranks of the communicator.
@@ -227,4 +228,5 @@ TEST(ApiSplit, ARankThatDoesNotCallInTimeIsNamed) {
 }
 
 }  // namespace
+}  // namespace api_split_test
 }  // namespace api

@@ -15,6 +15,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_stats_test {
 namespace {
 
 trestleCommStats_t stats_of(trestleComm_t comm) {
@@ -430,4 +431,5 @@ TEST(ApiStats, RefusesWhatIsWrong) {
 }
 
 }  // namespace
+}  // namespace api_stats_test
 }  // namespace api

@@ -6,6 +6,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_streams_test {
 namespace {
 
 using ranks::succeeded;
@@ -263,4 +264,5 @@ TEST(ApiStreams, FinalizeWaitsForEverything) {
 }
 
 }  // namespace
+}  // namespace api_streams_test
 }  // namespace api

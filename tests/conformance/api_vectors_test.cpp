@@ -15,6 +15,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace api_vectors_test {
 namespace {
 
 constexpr int kCommunicators = 185;
@@ -231,4 +232,5 @@ TEST(ApiVectors, PredictionsAreThere) {
 }
 
 }  // namespace
+}  // namespace api_vectors_test
 }  // namespace api

@@ -15,6 +15,7 @@
 #include "transport/socket/socket.h"
 
 namespace trestle {
+namespace tcp_strangers_test {
 namespace {
 
 class TcpStrangers : public ::testing::Test {
@@ -327,4 +328,5 @@ TEST_F(TcpStrangers, Ipv6WorksAsWell) {
 }
 
 }  // namespace
+}  // namespace tcp_strangers_test
 }  // namespace trestle

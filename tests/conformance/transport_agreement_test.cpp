@@ -6,6 +6,7 @@
 #include "transport/agreement.h"
 
 namespace trestle {
+namespace transport_agreement_test {
 namespace {
 
 using TransportAgreement = TransportTest;
@@ -268,4 +269,5 @@ TEST_P(TransportAgreement, DifferentSizesAreAnErrorThatNamesBoth) {
 }
 
 }  // namespace
+}  // namespace transport_agreement_test
 }  // namespace trestle

@@ -12,6 +12,7 @@
 #include "conformance/transport_conformance.h"
 
 namespace trestle {
+namespace transport_life_test {
 namespace {
 
 using TransportLife = TransportTest;
@@ -356,4 +357,5 @@ TEST(LoopbackTransport, APlaceIsTakenOnce) {
 }
 
 }  // namespace
+}  // namespace transport_life_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "conformance/transport_conformance.h"
 
 namespace trestle {
+namespace transport_messages_test {
 namespace {
 
 using TransportMessages = TransportTest;
@@ -223,4 +224,5 @@ TEST_P(TransportMessages, DifferentSizesAreAnError) {
 }
 
 }  // namespace
+}  // namespace transport_messages_test
 }  // namespace trestle

@@ -14,7 +14,7 @@ namespace trestle {
 
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNoDeadlineNs = std::numeric_limits<int64_t>::max();
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 UniqueFd make_bell() {
@@ -97,9 +97,9 @@ bool DelayedQueue::prepare_sleep() {
 
 void DelayedQueue::wait_until(int64_t due_ns) {
   pollfd bell{submitted_bell_.get(), POLLIN, 0};
-  const int64_t left_ns = due_ns == kNever ? 0 : std::max<int64_t>(0, due_ns - monotonic_clock().now_ns());
+  const int64_t left_ns = due_ns == kNoDeadlineNs ? 0 : std::max<int64_t>(0, due_ns - monotonic_clock().now_ns());
   const timespec left{left_ns / kNsPerSecond, left_ns % kNsPerSecond};
-  ::ppoll(&bell, 1, due_ns == kNever ? nullptr : &left, nullptr);
+  ::ppoll(&bell, 1, due_ns == kNoDeadlineNs ? nullptr : &left, nullptr);
   silence(submitted_bell_);
 }
 
@@ -110,7 +110,7 @@ Work* DelayedQueue::wait_for_work() {
       const MutexLock lock(mutex_);
       if (Work* const work = waiting_.pop()) return work;
     }
-    wait_until(kNever);
+    wait_until(kNoDeadlineNs);
   }
   return nullptr;
 }

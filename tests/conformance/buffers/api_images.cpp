@@ -30,7 +30,7 @@ struct Entry {
   std::unique_ptr<std::byte[]> data;
 };
 
-class Memory {
+class ImageMemory {
  public:
   void keep(size_t most_bytes) {
     const std::lock_guard lock(mutex_);
@@ -83,8 +83,8 @@ class Memory {
   bool keeps_ = false;
 };
 
-Memory& memory() {
-  static Memory memory;
+ImageMemory& memory() {
+  static ImageMemory memory;
   return memory;
 }
 

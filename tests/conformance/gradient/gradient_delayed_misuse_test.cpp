@@ -6,6 +6,7 @@
 #include "conformance/gradient/delayed_trainer.h"
 
 namespace gradients {
+namespace gradient_delayed_misuse_test {
 namespace {
 
 using ranks::refused;
@@ -233,4 +234,5 @@ TEST(GradientDelayedFailures, ADeadlineEndsADrain) {
 }
 
 }  // namespace
+}  // namespace gradient_delayed_misuse_test
 }  // namespace gradients

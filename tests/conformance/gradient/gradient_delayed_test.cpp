@@ -8,6 +8,7 @@
 #include "conformance/gradient/delayed_trainer.h"
 
 namespace gradients {
+namespace gradient_delayed_test {
 namespace {
 
 using ranks::Settings;
@@ -298,4 +299,5 @@ TEST(GradientDelayed, GradientsOfManyThreads) {
 }
 
 }  // namespace
+}  // namespace gradient_delayed_test
 }  // namespace gradients

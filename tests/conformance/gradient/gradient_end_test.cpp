@@ -6,6 +6,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_end_test {
 namespace {
 
 using ranks::succeeded;
@@ -160,4 +161,5 @@ TEST(GradientEnd, AnAbortOfTheOwnCommunicatorHasASentence) {
 }
 
 }  // namespace
+}  // namespace gradient_end_test
 }  // namespace gradients

@@ -6,6 +6,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_limits_test {
 namespace {
 
 using ranks::refused;
@@ -134,4 +135,5 @@ TEST(GradientLimits, APlannedTimeOfAgesIsTheLargestNumber) {
 }
 
 }  // namespace
+}  // namespace gradient_limits_test
 }  // namespace gradients

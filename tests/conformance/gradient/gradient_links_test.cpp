@@ -7,6 +7,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_links_test {
 namespace {
 
 using ranks::refused;
@@ -240,4 +241,5 @@ TEST(GradientLinks, TheOwnAbortOfAnotherLinkEndsTheWait) {
 }
 
 }  // namespace
+}  // namespace gradient_links_test
 }  // namespace gradients

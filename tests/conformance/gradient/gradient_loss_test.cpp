@@ -5,6 +5,7 @@
 #include "conformance/gradient/delayed_trainer.h"
 
 namespace gradients {
+namespace gradient_loss_test {
 namespace {
 
 using ranks::refused;
@@ -158,4 +159,5 @@ TEST(GradientLoss, WrongModelsAreRefused) {
 }
 
 }  // namespace
+}  // namespace gradient_loss_test
 }  // namespace gradients

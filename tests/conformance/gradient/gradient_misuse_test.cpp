@@ -8,6 +8,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_misuse_test {
 namespace {
 
 using ranks::refused;
@@ -404,4 +405,5 @@ TEST(GradientFailures, AForkedChildRefusesTheScheduler) {
 }
 
 }  // namespace
+}  // namespace gradient_misuse_test
 }  // namespace gradients

@@ -8,6 +8,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_sums_test {
 namespace {
 
 using ranks::Settings;
@@ -218,4 +219,5 @@ TEST(GradientSums, SeveralSchedulersAtOnce) {
 }
 
 }  // namespace
+}  // namespace gradient_sums_test
 }  // namespace gradients

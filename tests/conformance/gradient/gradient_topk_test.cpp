@@ -11,6 +11,7 @@
 #include "support/plain_top_k.h"
 
 namespace gradients {
+namespace gradient_topk_test {
 namespace {
 
 using ranks::refused;
@@ -456,4 +457,5 @@ TEST(GradientTopK, ADestroyedSchedulerHasSentItsPart) {
 }
 
 }  // namespace
+}  // namespace gradient_topk_test
 }  // namespace gradients

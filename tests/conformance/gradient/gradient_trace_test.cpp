@@ -2,6 +2,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_trace_test {
 namespace {
 
 using ranks::refused;
@@ -179,4 +180,5 @@ TEST(GradTrace, KeepsSoManyEvents) {
 }
 
 }  // namespace
+}  // namespace gradient_trace_test
 }  // namespace gradients

@@ -6,6 +6,7 @@
 #include "conformance/gradient/gradient_model.h"
 
 namespace gradients {
+namespace gradient_update_test {
 namespace {
 
 using ranks::refused;
@@ -234,4 +235,5 @@ TEST(GradientProfile, MeasuresPlansAndTrains) {
 }
 
 }  // namespace
+}  // namespace gradient_update_test
 }  // namespace gradients

@@ -10,6 +10,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace bad_calls_test {
 namespace {
 
 using ranks::refused;
@@ -237,4 +238,5 @@ TEST(ApiBadCalls, TextsAreThereForEveryCode) {
 }
 
 }  // namespace
+}  // namespace bad_calls_test
 }  // namespace api

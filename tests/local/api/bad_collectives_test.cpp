@@ -9,6 +9,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace bad_collectives_test {
 namespace {
 
 using ranks::refused;
@@ -288,4 +289,5 @@ TEST(ApiBadCollectives, WhatDoesNotMatterIsNotLookedAt) {
 }
 
 }  // namespace
+}  // namespace bad_collectives_test
 }  // namespace api

@@ -15,6 +15,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace bad_config_test {
 namespace {
 
 using ranks::refused;
@@ -266,4 +267,5 @@ TEST(ApiBadConfig, SharedMemoryBetweenHosts) {
 }
 
 }  // namespace
+}  // namespace bad_config_test
 }  // namespace api

@@ -13,6 +13,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace blame_join_test {
 namespace {
 
 constexpr int kRanks = 4;
@@ -120,4 +121,5 @@ TEST(ApiBlameJoin, TheProcessThatMadeTheIdIsNamedWhenItIsGone) {
 }
 
 }  // namespace
+}  // namespace blame_join_test
 }  // namespace api

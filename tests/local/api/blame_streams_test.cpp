@@ -12,6 +12,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace blame_streams_test {
 namespace {
 
 using ranks::contains;
@@ -132,4 +133,5 @@ TEST(ApiBlameStreams, ARankThatDoesNotCallInTheOneIsNamedInTheOther) {
 }
 
 }  // namespace
+}  // namespace blame_streams_test
 }  // namespace api

@@ -12,6 +12,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace blame_test {
 namespace {
 
 using ranks::contains;
@@ -272,4 +273,5 @@ TEST_P(ApiBlame, AllNameTheRankAndNoOther) {
 INSTANTIATE_TEST_SUITE_P(States, ApiBlame, testing::ValuesIn(all_cases()), name_of);
 
 }  // namespace
+}  // namespace blame_test
 }  // namespace api

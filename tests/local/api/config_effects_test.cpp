@@ -14,6 +14,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace config_effects_test {
 namespace {
 
 using ranks::refused;
@@ -164,4 +165,5 @@ TEST(ApiConfigEffects, EagerBytesOfZeroMakesASendWait) {
 }
 
 }  // namespace
+}  // namespace config_effects_test
 }  // namespace api

@@ -5,6 +5,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace config_file_test {
 namespace {
 
 using ranks::refused;
@@ -87,4 +88,5 @@ TEST(ApiConfigFile, ValuesHold) {
 }
 
 }  // namespace
+}  // namespace config_file_test
 }  // namespace api

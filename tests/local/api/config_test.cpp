@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace config_test {
 namespace {
 
 using ranks::succeeded;
@@ -130,4 +131,5 @@ TEST(ApiConfig, LargerSizesWork) {
 }
 
 }  // namespace
+}  // namespace config_test
 }  // namespace api

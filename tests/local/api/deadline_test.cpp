@@ -9,6 +9,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace deadline_test {
 namespace {
 
 using ranks::contains;
@@ -243,4 +244,5 @@ TEST(ApiDeadline, ARankThatLeftIsNamed) {
 }
 
 }  // namespace
+}  // namespace deadline_test
 }  // namespace api

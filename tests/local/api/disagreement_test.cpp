@@ -6,6 +6,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace disagreement_test {
 namespace {
 
 using ranks::contains;
@@ -243,4 +244,5 @@ TEST(ApiChecked, RightCallsStayRight) {
 }
 
 }  // namespace
+}  // namespace disagreement_test
 }  // namespace api

@@ -10,6 +10,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace event_failure_test {
 namespace {
 
 using ranks::refused;
@@ -276,4 +277,5 @@ TEST(ApiEventFailuresOfAStream, AreToldToEveryThreadThatWaits) {
 }
 
 }  // namespace
+}  // namespace event_failure_test
 }  // namespace api

@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace exit_making_test {
 namespace {
 
 using ranks::contains;
@@ -81,4 +82,5 @@ TEST_P(ApiExitMaking, IsNoDeath) {
 INSTANTIATE_TEST_SUITE_P(Messages, ApiExitMaking, testing::Values(3, 4, 5, 6, 8, 10, 12, 14, 16, 18));
 
 }  // namespace
+}  // namespace exit_making_test
 }  // namespace api

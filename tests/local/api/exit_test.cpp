@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace exit_test {
 namespace {
 
 using ranks::contains;
@@ -239,4 +240,5 @@ TEST(ApiExit, WithinAReductionFunctionEndsAndIsTold) {
 }
 
 }  // namespace
+}  // namespace exit_test
 }  // namespace api

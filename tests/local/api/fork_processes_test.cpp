@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace fork_processes_test {
 namespace {
 
 using ranks::contains;
@@ -216,4 +217,5 @@ TEST(ApiForkProcesses, ADeadRankIsNoticedThatForkedWhileItConnected) {
 }
 
 }  // namespace
+}  // namespace fork_processes_test
 }  // namespace api

@@ -19,6 +19,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace fork_test {
 namespace {
 
 using ranks::contains;
@@ -299,4 +300,5 @@ TEST(ApiFork, AChildHasNoDescriptorAndNoMemoryOfTheTransports) {
 }
 
 }  // namespace
+}  // namespace fork_test
 }  // namespace api

@@ -6,6 +6,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace handles_test {
 namespace {
 
 using ranks::refused;
@@ -38,4 +39,5 @@ TEST(ApiHandles, TheOneThatIsDeadLongestIsMadeAgain) {
 }
 
 }  // namespace
+}  // namespace handles_test
 }  // namespace api

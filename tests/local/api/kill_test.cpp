@@ -15,6 +15,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace kill_test {
 namespace {
 
 using ranks::contains;
@@ -217,4 +218,5 @@ INSTANTIATE_TEST_SUITE_P(Points, ApiKillJoining, testing::Range(1000, 1012));
 INSTANTIATE_TEST_SUITE_P(DISABLED_ManyPoints, ApiKillJoining, testing::Range(2000, 2300));
 
 }  // namespace
+}  // namespace kill_test
 }  // namespace api

@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace leftovers_test {
 namespace {
 
 using ranks::succeeded;
@@ -171,4 +172,5 @@ TEST(ApiLeftovers, NoneBesideACommunicatorThatLives) {
 }
 
 }  // namespace
+}  // namespace leftovers_test
 }  // namespace api

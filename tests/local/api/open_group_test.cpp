@@ -7,6 +7,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace open_group_test {
 namespace {
 
 using ranks::refused;
@@ -95,4 +96,5 @@ TEST(ApiOpenGroup, IsToldWhenItsThreadOrProcessEnds) {
 }
 
 }  // namespace
+}  // namespace open_group_test
 }  // namespace api

@@ -6,6 +6,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace overlap_test {
 namespace {
 
 using ranks::refused;
@@ -146,4 +147,5 @@ TEST(ApiOverlap, OfBuffersThatAreNotLookedAtIsNone) {
 }
 
 }  // namespace
+}  // namespace overlap_test
 }  // namespace api

@@ -12,6 +12,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace processes_test {
 namespace {
 
 using ranks::succeeded;
@@ -335,4 +336,5 @@ TEST(ApiProcesses, DestroyDoesNotWaitForOthers) {
 }
 
 }  // namespace
+}  // namespace processes_test
 }  // namespace api

@@ -8,6 +8,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace progress_threads_test {
 namespace {
 
 using ranks::Settings;
@@ -110,4 +111,5 @@ TEST(ApiProgressThreads, TellOneNotificationAtATime) {
 }
 
 }  // namespace
+}  // namespace progress_threads_test
 }  // namespace api

@@ -11,6 +11,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace redop_calls_test {
 namespace {
 
 using ranks::contains;
@@ -139,4 +140,5 @@ TEST(ApiRedOpCalls, WhatTheFunctionReturnsDecides) {
 }
 
 }  // namespace
+}  // namespace redop_calls_test
 }  // namespace api

@@ -7,6 +7,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace sizes_test {
 namespace {
 
 using ranks::contains;
@@ -160,4 +161,5 @@ TEST(ApiSizesOfAll, CountsThatAllKnowAreCompared) {
 }
 
 }  // namespace
+}  // namespace sizes_test
 }  // namespace api

@@ -6,6 +6,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace split_usage_test {
 namespace {
 
 using ranks::refused;
@@ -198,4 +199,5 @@ TEST(ApiSplitUsage, BlocksAsItsParentUnlessItsConfigSaysOtherwise) {
 }
 
 }  // namespace
+}  // namespace split_usage_test
 }  // namespace api

@@ -13,6 +13,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace strangers_test {
 namespace {
 
 using ranks::succeeded;
@@ -245,4 +246,5 @@ TEST(ApiStrangers, TwoJobsOnOnePort) {
 }
 
 }  // namespace
+}  // namespace strangers_test
 }  // namespace api

@@ -10,6 +10,7 @@
 #include "support/ranks.h"
 
 namespace api {
+namespace user_function_test {
 namespace {
 
 using ranks::contains;
@@ -160,4 +161,5 @@ TEST(ApiUserFunction, ARankAnswersWhileItsFunctionRuns) {
 }
 
 }  // namespace
+}  // namespace user_function_test
 }  // namespace api

@@ -11,6 +11,7 @@
 #include "local/cuda/process_rank.h"
 
 namespace fake_gpu {
+namespace cuda_board_processes_test {
 namespace {
 
 constexpr size_t kFew = 1200;
@@ -348,4 +349,5 @@ TEST(CudaBoardProcesses, AgreeWhateverCallOfTheDriverFails) {
 }
 
 }  // namespace
+}  // namespace cuda_board_processes_test
 }  // namespace fake_gpu

@@ -8,6 +8,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_board_test {
 namespace {
 
 constexpr size_t kCount = 100;
@@ -307,4 +308,5 @@ TEST(CudaBoard, CallsAskTheDriverForNothingSlow) {
 }
 
 }  // namespace
+}  // namespace cuda_board_test
 }  // namespace fake_gpu

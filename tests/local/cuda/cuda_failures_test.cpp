@@ -6,6 +6,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_failures_test {
 namespace {
 
 constexpr int kUnknownError = 999;  // CUDA_ERROR_UNKNOWN
@@ -330,4 +331,5 @@ TEST(CudaFailures, ADriverThatIsLetGoFailsTheStreamsThatWaitForOthers) {
 }
 
 }  // namespace
+}  // namespace cuda_failures_test
 }  // namespace fake_gpu

@@ -10,6 +10,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_gradients_test {
 namespace {
 
 constexpr size_t kCount = 1000;
@@ -155,4 +156,5 @@ TEST(CudaCompression, GoesOnWhereOnlySomeRanksHaveADevice) {
 }
 
 }  // namespace
+}  // namespace cuda_gradients_test
 }  // namespace fake_gpu

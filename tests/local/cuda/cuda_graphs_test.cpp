@@ -6,6 +6,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_graphs_test {
 namespace {
 
 // More and less than what small calls carry.
@@ -73,9 +74,9 @@ class Ends {
   }
   void await() {
     for (Rank& rank : ranks_) rank.launch(gpu_, 1);
-    fake_gpu::await(gpu_, ranks_);
+    cuda_graphs_test::await(gpu_, ranks_);
   }
-  void end() { fake_gpu::end(gpu_, ranks_); }
+  void end() { cuda_graphs_test::end(gpu_, ranks_); }
 
  private:
   Gpu& gpu_;
@@ -586,4 +587,5 @@ TEST(CudaGraphs, ADriverWithoutWordsIsRefused) {
 }
 
 }  // namespace
+}  // namespace cuda_graphs_test
 }  // namespace fake_gpu

@@ -9,6 +9,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_memory_test {
 namespace {
 
 constexpr size_t kCount = 1000;
@@ -369,4 +370,5 @@ TEST(CudaMemory, TheVariableNamesTheDeviceToo) {
 }
 
 }  // namespace
+}  // namespace cuda_memory_test
 }  // namespace fake_gpu

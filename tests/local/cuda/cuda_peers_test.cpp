@@ -10,6 +10,7 @@
 #include "local/cuda/peers_job.h"
 
 namespace fake_gpu {
+namespace cuda_peers_test {
 namespace {
 
 // Whether the calls of a job on these devices go in place.
@@ -161,4 +162,5 @@ TEST(CudaPeers, ThatOneRankForbidsAreNone) {
 }
 
 }  // namespace
+}  // namespace cuda_peers_test
 }  // namespace fake_gpu

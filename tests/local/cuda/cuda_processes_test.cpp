@@ -10,6 +10,7 @@
 #include "local/cuda/process_rank.h"
 
 namespace fake_gpu {
+namespace cuda_processes_test {
 namespace {
 
 // What the processes of a case do differently.
@@ -395,4 +396,5 @@ TEST(CudaProcesses, SendShortMessagesBeforeTheyAreReceived) {
 }
 
 }  // namespace
+}  // namespace cuda_processes_test
 }  // namespace fake_gpu

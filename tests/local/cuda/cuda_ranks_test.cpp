@@ -8,6 +8,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_ranks_test {
 namespace {
 
 constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
@@ -207,4 +208,5 @@ TEST(CudaRanks, MoreThanAKernelAddsAtOnceRefuseAnAlgorithmThatWould) {
 }
 
 }  // namespace
+}  // namespace cuda_ranks_test
 }  // namespace fake_gpu

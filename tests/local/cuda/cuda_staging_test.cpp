@@ -11,6 +11,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_staging_test {
 namespace {
 
 constexpr size_t kCount = 50'000;
@@ -305,4 +306,5 @@ TEST(CudaStaging, ThatTheDriverDoesNotHaveFailsAllCommunicatorsOfTheGroup) {
 }
 
 }  // namespace
+}  // namespace cuda_staging_test
 }  // namespace fake_gpu

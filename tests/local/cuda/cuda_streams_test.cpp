@@ -7,6 +7,7 @@
 #include "local/cuda/fake_gpu.h"
 
 namespace fake_gpu {
+namespace cuda_streams_test {
 namespace {
 
 // More and less than what small calls carry.
@@ -248,4 +249,5 @@ TEST(CudaStreams, DefaultStreams) {
 }
 
 }  // namespace
+}  // namespace cuda_streams_test
 }  // namespace fake_gpu

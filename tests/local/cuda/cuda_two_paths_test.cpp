@@ -6,6 +6,7 @@
 #include "local/cuda/peers_job.h"
 
 namespace fake_gpu {
+namespace cuda_two_paths_test {
 namespace {
 
 constexpr size_t kManyNumbers = 3'300'011;  // blocks of four segments of 1 MiB and more, for 2 and 3 ranks
@@ -107,4 +108,5 @@ TEST(CudaTwoPaths, AreNoneWithoutPeerAccess) {
 }
 
 }  // namespace
+}  // namespace cuda_two_paths_test
 }  // namespace fake_gpu

@@ -4,6 +4,7 @@
 
 #include "support/ranks.h"
 
+namespace no_cuda_test {
 namespace {
 
 using ranks::refused;
@@ -26,3 +27,4 @@ TEST(NoCuda, EveryWayToADeviceSaysSo) {
 }
 
 }  // namespace
+}  // namespace no_cuda_test

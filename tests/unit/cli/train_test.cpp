@@ -13,6 +13,7 @@
 #include "unit/cli/views_support.h"
 
 namespace trestle {
+namespace train_test {
 namespace {
 
 constexpr const char* kThreeTensors = R"({"tensors": [
@@ -246,4 +247,5 @@ TEST(WorkloadFiles, ThatAreWrongAreNamedByLineAndField) {
 }
 
 }  // namespace
+}  // namespace train_test
 }  // namespace trestle

@@ -12,6 +12,7 @@
 #include "transport/auth/handshake.h"
 
 namespace trestle {
+namespace communicator_unmade_test {
 namespace {
 
 CommunicatorSettings settings_that_measure() {
@@ -48,7 +49,7 @@ class SilentRank {
 };
 
 // As the watch thread does when it answers other ranks.
-std::shared_ptr<Communicator> look(const std::atomic<bool>& over) {
+std::shared_ptr<LivingCommunicator> look(const std::atomic<bool>& over) {
   while (!over) {
     if (const auto living = living_communicators(); !living.empty()) return living.front();
     std::this_thread::yield();
@@ -65,7 +66,7 @@ TEST(CommunicatorUnmade, HasEndedWhoeverStillLooksAtIt) {
   const SilentRank other(id.value(), settings);
   std::atomic<bool> stop{false};
   std::atomic<bool> over{false};
-  std::shared_ptr<Communicator> held;
+  std::shared_ptr<LivingCommunicator> held;
   std::thread onlooker([&] {
     held = look(over);
     stop = true;
@@ -80,4 +81,5 @@ TEST(CommunicatorUnmade, HasEndedWhoeverStillLooksAtIt) {
 }
 
 }  // namespace
+}  // namespace communicator_unmade_test
 }  // namespace trestle

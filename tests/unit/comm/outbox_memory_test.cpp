@@ -12,6 +12,7 @@
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
+namespace outbox_memory_test {
 namespace {
 
 class Outboxes : public WithFakeDriver {
@@ -216,10 +217,10 @@ TEST(MemoryAddresses, SurviveTheWire) {
 }
 
 TEST(MemoryAddresses, ThatAreNoneAreRefused) {
-  const std::string good = encode({SharedBy::kTicket, {}, 1, 0, 64, 0});
+  const std::string good = encode(MemoryAddress{SharedBy::kTicket, {}, 1, 0, 64, 0});
   ASSERT_TRUE(decode_memory_address(good).ok());
-  std::vector<std::string> bad = {good + "0", encode({SharedBy::kTicket, {}, 0, 0, 64, 0}),
-                                  encode({static_cast<SharedBy>(2), {}, 1, 0, 64, 0})};
+  std::vector<std::string> bad = {good + "0", encode(MemoryAddress{SharedBy::kTicket, {}, 0, 0, 64, 0}),
+                                  encode(MemoryAddress{static_cast<SharedBy>(2), {}, 1, 0, 64, 0})};
   for (size_t bytes = 0; bytes < good.size(); ++bytes) bad.push_back(good.substr(0, bytes));
   for (const std::string& text : bad) {
     const auto read = decode_memory_address(text);
@@ -229,4 +230,5 @@ TEST(MemoryAddresses, ThatAreNoneAreRefused) {
 }
 
 }  // namespace
+}  // namespace outbox_memory_test
 }  // namespace trestle

@@ -110,12 +110,12 @@ Body find_sums(DataType type, ReduceOp op, std::index_sequence<types...>) {
   return found;
 }
 
-const std::string kReduceImage = "reduce_";
+const std::string kBoardReduceImage = "reduce_";
 const std::string kBoard = "board_";
 
 Body body_of(const Kernel& kernel) {
   if (kernel.image == "move") return body<kernels::Copies>();
-  const DataType type = parse_data_type(kernel.image.substr(kReduceImage.size())).value();
+  const DataType type = parse_data_type(kernel.image.substr(kBoardReduceImage.size())).value();
   const ReduceOp op = parse_reduce_op(kernel.name.substr(kBoard.size())).value();
   return find_sums(type, op, std::make_index_sequence<kDataTypes>());
 }

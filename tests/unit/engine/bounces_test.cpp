@@ -10,6 +10,7 @@
 #include "unit/engine/grids.h"
 
 namespace trestle {
+namespace bounces_test {
 namespace {
 
 constexpr int32_t kRanks = 4;
@@ -84,4 +85,5 @@ TEST(Bounces, AreUsedWhenAllEarlierStepsThereAreComplete) {
 }
 
 }  // namespace
+}  // namespace bounces_test
 }  // namespace trestle

@@ -16,6 +16,7 @@
 #include "unit/engine/streams.h"
 
 namespace trestle {
+namespace delayed_work_test {
 namespace {
 
 constexpr int64_t kDecadesNs = int64_t{1} << 60;
@@ -227,4 +228,5 @@ TEST_F(DelayedWork, IsTheDivisionThatComesLast) {
 }
 
 }  // namespace
+}  // namespace delayed_work_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "unit/engine/engine_of_two.h"
 
 namespace trestle {
+namespace disagreement_test {
 namespace {
 
 constexpr int64_t kReportNs = 1'000'000'000;  // how long an engine waits for another rank's report
@@ -88,4 +89,5 @@ TEST_F(EngineDisagreement, OfCallsIsLeftForAWhileToWhoComparesThem) {
 }
 
 }  // namespace
+}  // namespace disagreement_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "unit/engine/engine_of_two.h"
 
 namespace trestle {
+namespace failure_test {
 namespace {
 
 // Looks whenever it is asked for the time.
@@ -45,4 +46,5 @@ TEST(EngineFailure, IsSeenByAllOrByNobody) {
 }
 
 }  // namespace
+}  // namespace failure_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include <deque>
 
 namespace trestle {
+namespace host_shares_test {
 namespace {
 
 constexpr uint64_t kMessage = uint64_t{4} << 20;
@@ -207,4 +208,5 @@ TEST(HostShares, ReportBothPaths) {
 }
 
 }  // namespace
+}  // namespace host_shares_test
 }  // namespace trestle

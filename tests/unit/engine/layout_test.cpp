@@ -9,6 +9,7 @@
 #include "unit/engine/grids.h"
 
 namespace trestle {
+namespace layout_test {
 namespace {
 
 constexpr int kRounds = 400;
@@ -203,4 +204,5 @@ TEST(BlockUnits, OfAFlatPhaseAreTheRanks) {
 }
 
 }  // namespace
+}  // namespace layout_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "unit/engine/streams.h"
 
 namespace trestle {
+namespace long_copy_test {
 namespace {
 
 constexpr uint64_t kSegmentBytes = 4096;
@@ -88,4 +89,5 @@ TEST_F(LongCopy, IsDoneAtOnceWithoutALimit) {
 }
 
 }  // namespace
+}  // namespace long_copy_test
 }  // namespace trestle

@@ -13,6 +13,7 @@
 #include "unit/engine/streams.h"
 
 namespace trestle {
+namespace outer_stream_test {
 namespace {
 
 const Error kGone{Code::kRemoteError, "rank 1 went away"};
@@ -389,4 +390,5 @@ TEST_F(OuterStreams, ManyStreamsEachGoTheirWay) {
 }
 
 }  // namespace
+}  // namespace outer_stream_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 
 namespace trestle {
+namespace patience_test {
 namespace {
 
 constexpr int64_t kLookNs = 50;
@@ -136,4 +137,5 @@ TEST(Patience, LearnsNothingWhereTheUserHasSpoken) {
 }
 
 }  // namespace
+}  // namespace patience_test
 }  // namespace trestle

@@ -13,6 +13,7 @@
 #include "unit/engine/grids.h"
 
 namespace trestle {
+namespace prepared_test {
 namespace {
 
 constexpr uint64_t kSegmentBytes = 4096;
@@ -496,4 +497,5 @@ TEST(Plans, AreSharedByCallsOfAnyCount) {
 }
 
 }  // namespace
+}  // namespace prepared_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "support/node_files.h"
 
 namespace trestle {
+namespace progress_places_test {
 namespace {
 
 using Lists = std::vector<std::vector<int>>;
@@ -123,4 +124,5 @@ TEST(RankSites, NodesThatShareAThread) {
 }
 
 }  // namespace
+}  // namespace progress_places_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "unit/engine/unattended.h"
 
 namespace trestle {
+namespace progress_test {
 namespace {
 
 // Always due, so that the watch runs without pause.
@@ -116,4 +117,5 @@ TEST(EngineClose, LingersWithoutHoldingOthersUp) {
 }
 
 }  // namespace
+}  // namespace progress_test
 }  // namespace trestle

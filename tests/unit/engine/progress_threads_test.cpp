@@ -16,6 +16,7 @@
 #include "unit/engine/unattended.h"
 
 namespace trestle {
+namespace progress_threads_test {
 namespace {
 
 using Lists = std::vector<std::vector<int>>;
@@ -244,4 +245,5 @@ TEST(ProgressThreads, SayHowManyAndWhereWhenTheyStart) {
 }
 
 }  // namespace
+}  // namespace progress_threads_test
 }  // namespace trestle

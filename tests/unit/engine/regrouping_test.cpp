@@ -12,6 +12,7 @@
 #include "unit/engine/grids.h"
 
 namespace trestle {
+namespace regrouping_test {
 namespace {
 
 uint64_t preferred_segment(const void*, const std::vector<int32_t>&) {
@@ -155,4 +156,5 @@ TEST(Regrouping, SendsFewerAndLongerMessages) {
 }
 
 }  // namespace
+}  // namespace regrouping_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace trestle {
+namespace runs_test {
 namespace {
 
 using Lengths = std::vector<uint64_t>;
@@ -96,4 +97,5 @@ TEST_F(WalkOverRuns, BeginsAgain) {
 }
 
 }  // namespace
+}  // namespace runs_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "unit/engine/two_engines.h"
 
 namespace trestle {
+namespace stream_failure_test {
 namespace {
 
 class StreamFailures : public TwoEngines {
@@ -212,4 +213,5 @@ TEST_F(StreamFailures, KeepTheStreamClosedUntilTheyAreTold) {
 }
 
 }  // namespace
+}  // namespace stream_failure_test
 }  // namespace trestle

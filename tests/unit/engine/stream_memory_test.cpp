@@ -10,6 +10,7 @@
 #include "unit/engine/two_engines.h"
 
 namespace trestle {
+namespace stream_memory_test {
 namespace {
 
 class StreamMemory : public TwoEngines {
@@ -123,4 +124,5 @@ TEST_F(StreamMemory, ARoundThatBeginsAnOperationMayBeCutOff) {
 }
 
 }  // namespace
+}  // namespace stream_memory_test
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include "unit/engine/streams.h"
 
 namespace trestle {
+namespace stream_test {
 namespace {
 
 TEST_F(Streams, RunOneItemAfterTheOther) {
@@ -267,4 +268,5 @@ TEST_F(Streams, ADeadlineStartsWhenTheOperationReachesTheHead) {
 }
 
 }  // namespace
+}  // namespace stream_test
 }  // namespace trestle

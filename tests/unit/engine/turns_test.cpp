@@ -15,6 +15,7 @@
 #include "sim/virtual_clock.h"
 
 namespace trestle {
+namespace turns_test {
 namespace {
 
 constexpr int32_t kRanks = 4;
@@ -195,4 +196,5 @@ TEST_F(Turns, WaitForALatePeerTwoTurnsBefore) {
 }
 
 }  // namespace
+}  // namespace turns_test
 }  // namespace trestle

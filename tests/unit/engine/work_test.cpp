@@ -13,6 +13,7 @@
 #include "support/delayed_queue.h"
 
 namespace trestle {
+namespace work_test {
 namespace {
 
 constexpr size_t kElements = 1000;
@@ -206,4 +207,5 @@ TEST(DelayedQueue, BringsTheFailureOfAUsersFunction) {
 }
 
 }  // namespace
+}  // namespace work_test
 }  // namespace trestle

@@ -16,6 +16,7 @@
 #include "express/board.h"
 
 namespace trestle {
+namespace board_test {
 namespace {
 
 constexpr int64_t kGenerousNs = 60'000'000'000;
@@ -181,4 +182,5 @@ TEST(Board, TurnsStrangersAway) {
 }
 
 }  // namespace
+}  // namespace board_test
 }  // namespace trestle

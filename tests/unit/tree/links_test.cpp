@@ -12,14 +12,10 @@
 #include "unit/tree/tidy_source.h"
 
 namespace trestle {
+namespace links_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path& root() {
-  static const fs::path path = TRESTLE_SOURCE_DIR;
-  return path;
-}
 
 // Blocks between ``` are left out: they hold programs, in which brackets mean something else.
 std::vector<std::string> prose_of(const SourceFile& page) {
@@ -106,4 +102,5 @@ TEST(Links, ThatLeadNowhereAreFound) {
 }
 
 }  // namespace
+}  // namespace links_test
 }  // namespace trestle
