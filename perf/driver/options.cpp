@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "perf/driver/flags.h"
 #include "perf/driver/types.h"
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle::perf {
 namespace {

@@ -4,7 +4,7 @@
 #include <climits>
 #include <cmath>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "gradient/policy/policies.h"
 #include "perf/driver/flags.h"
 

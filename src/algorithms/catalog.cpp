@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "algorithms/rows.h"
-#include "base/config/value_text.h"
 #include "base/fork.h"
+#include "base/text/value_text.h"
 #include "plan/checker.h"
 
 namespace trestle {

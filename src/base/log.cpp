@@ -12,9 +12,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/config/value_text.h"
 #include "base/fork.h"
 #include "base/host.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace log_internal {

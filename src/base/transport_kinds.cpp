@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/config/config.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/calibrate/calibrate.h"
 #include "cli/env.h"
 #include "cli/plan/info.h"

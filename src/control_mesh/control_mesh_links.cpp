@@ -9,10 +9,10 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "base/config/value_text.h"
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/rank_names.h"
+#include "base/text/value_text.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
 #include "transport/socket/socket.h"

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "gradient/network_texts.h"
 
 namespace trestle {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "control_mesh/dissemination.h"
 #include "control_mesh/inquiry.h"
 #include "rendezvous/giving_up.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/config/value_text.h"
 #include "base/result.h"
+#include "base/text/value_text.h"
 #include "transport/rails/choice.h"
 #include "transport/rails/published.h"
 #include "transport/socket/socket.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "sim/rail_links.h"
 
 namespace trestle {

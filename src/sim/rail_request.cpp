@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

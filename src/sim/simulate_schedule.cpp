@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "sched/model/simulate.h"
 #include "sim/cluster.h"
 

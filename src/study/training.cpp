@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "sched/policy/policies.h"
 #include "study/model_split.h"
 #include "study/paper.h"

@@ -1,7 +1,7 @@
 // Chooses the dimensions of a communicator from the request and from the hosts and processes of its ranks.
 #include <algorithm>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "topology/internal.h"
 #include "topology/topology.h"
 #include "topology/whereabouts.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <span>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "topology/internal.h"
 #include "topology/json_tree.h"
 

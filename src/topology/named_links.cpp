@@ -1,7 +1,7 @@
 // Links that a topology file may name instead of their speed: NVLinks, and lanes of PCIe.
 #include <algorithm>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "topology/internal.h"
 
 namespace trestle {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "topology/topology.h"
 
 using namespace trestle;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "transport/rails/pairing.h"
 #include "transport/rails/rails_text.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/config/config_file.h"
 #include "base/config/launcher.h"
-#include "base/config/value_text.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 

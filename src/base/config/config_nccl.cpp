@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/config/value_text.h"
 #include "base/log.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

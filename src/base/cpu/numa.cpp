@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/config/value_text.h"
 #include "base/files/kernel_file.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 

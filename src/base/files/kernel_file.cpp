@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "base/unique_fd.h"
 
 namespace trestle {

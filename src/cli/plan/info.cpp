@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
 #include "base/host.h"
+#include "base/text/value_text.h"
 #include "base/types.h"
 #include "cli/plan/plan_text.h"
 #include "sched/model/predict.h"

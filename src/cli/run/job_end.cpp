@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/run/job.h"
 
 namespace trestle {

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/run/job.h"
 
 namespace trestle {

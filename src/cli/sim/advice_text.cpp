@@ -1,7 +1,7 @@
 #include "cli/sim/advice_text.h"
 
-#include "base/config/value_text.h"
 #include "base/json.h"
+#include "base/text/value_text.h"
 #include "cli/text_line.h"
 
 namespace trestle {

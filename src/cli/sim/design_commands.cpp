@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/sim/advice_text.h"
 #include "study/paper_systems.h"
 #include "study/training.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/sim/design_commands.h"
 #include "cli/sim/paper_study.h"
 #include "cli/sim/paper_study_svg.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/svg_writer.h"
 #include "cli/text_line.h"
 

@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "base/config/value_text.h"
 #include "base/json.h"
+#include "base/text/value_text.h"
 #include "cli/sim/lanes_text.h"
 #include "cli/text_line.h"
 

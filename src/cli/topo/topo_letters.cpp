@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "base/config/value_text.h"
 #include "base/cpu/numa.h"
+#include "base/text/value_text.h"
 #include "cli/topo/topo_ranks.h"
 
 namespace trestle {

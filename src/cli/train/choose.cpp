@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/config/value_text.h"
 #include "base/json.h"
+#include "base/text/value_text.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"
 #include "compress/choice.h"

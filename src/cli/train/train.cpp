@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/train/lanes_svg.h"
 #include "cli/train/option_values.h"
 #include "cli/train/presets/presets.h"

@@ -1,6 +1,6 @@
 #include "cli/train/train_link.h"
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "cli/plan/info.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "topology/json_tree.h"
 
 namespace trestle {

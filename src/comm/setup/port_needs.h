@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "transport/rails/rails_text.h"
 
 namespace trestle {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "comm/calls/call_check.h"
 #include "comm/calls/call_path.h"
 #include "comm/membership/membership.h"

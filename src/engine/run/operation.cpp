@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "engine/run/engine.h"
 
 namespace trestle {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "gradient/policy/buffer_tuner.h"
 #include "gradient/policy/dear.h"
 

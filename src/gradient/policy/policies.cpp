@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "gradient/policy/arguments.h"
 #include "gradient/policy/buffer_tuner.h"
 #include "gradient/policy/dear.h"

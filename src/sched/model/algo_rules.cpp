@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/catalog.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

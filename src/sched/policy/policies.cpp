@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "sched/policy/portfolio.h"
 
 namespace trestle {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "transport/rails/rails_text.h"
 
 namespace trestle {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 namespace trestle {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 #include "transport/message/rail_transport.h"
 #include "transport/tcp/epoll_key.h"
 #include "transport/tcp/tcp_rail.h"

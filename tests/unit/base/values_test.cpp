@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "base/config/launcher.h"
-#include "base/config/value_text.h"
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/rng.h"
+#include "base/text/value_text.h"
 #include "base/types.h"
 #include "base/unique_fd.h"
 

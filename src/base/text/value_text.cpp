@@ -1,4 +1,4 @@
-#include "base/config/value_text.h"
+#include "base/text/value_text.h"
 
 #include <algorithm>
 #include <array>
