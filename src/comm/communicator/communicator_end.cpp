@@ -146,8 +146,10 @@ void Communicator::exit(int64_t deadline_ns) {
 }
 
 void Communicator::abort() {
-  engine_->fail({Code::kAborted, membership_.own_name() + ": the communicator was aborted"});
-  mesh_->mesh().flood_abort();
+  run_or_end_process("while a communicator ends", [this] {
+    engine_->fail({Code::kAborted, membership_.own_name() + ": the communicator was aborted"});
+    mesh_->mesh().flood_abort();
+  });
 }
 
 }  // namespace trestle
