@@ -111,6 +111,7 @@ bool has_failed(trestleComm_t comm) {
 // Makes a call on rank 0 of two, with memory for k allocations, for each k until it needs no more. Where it is refused,
 // its communicator has failed for want of memory, the other rank is told so, and both can be destroyed.
 void at_every_allocation(bool stays, const std::function<trestleResult_t(trestleComm_t)>& call) {
+  int failures = 0;
   long k = 0;
   for (bool refused = true; refused && !testing::Test::HasFailure(); k += 1 + k / 8) {
     SCOPED_TRACE(testing::Message() << (stays ? "from allocation " : "allocation ") << k);
@@ -118,15 +119,17 @@ void at_every_allocation(bool stays, const std::function<trestleResult_t(trestle
     ASSERT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess);
     trestleResult_t result = trestleSuccess;
     refused = allocations::short_of_memory(k, stays, [&] { result = call(comms[0]); });
-    EXPECT_EQ(result, refused ? trestleSystemError : trestleSuccess);
-    for (int rank = 0; rank < 2 && refused; ++rank) {
+    const bool failed = result != trestleSuccess;  // algorithms of the standard library may do without memory
+    EXPECT_TRUE(!failed || (refused && result == trestleSystemError)) << trestleGetLastError(comms[0]);
+    failures += failed ? 1 : 0;
+    for (int rank = 0; rank < 2 && failed; ++rank) {
       ranks::wait_until([&] { return has_failed(comms[rank]); });
       const std::string sentence = trestleGetLastError(comms[rank]);
       EXPECT_TRUE(ranks::contains(sentence, "rank 0") && ranks::contains(sentence, "is out of memory")) << sentence;
     }
     for (const trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
   }
-  EXPECT_GT(k, 1) << "it has needed no memory at all";
+  EXPECT_GT(failures, 1) << "it has needed no memory at all";
 }
 
 TEST(ApiMemory, ACallThatFindsNoMemoryFailsItsCommunicatorOnAllRanks) {
