@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "perf/driver/flags.h"
 #include "perf/driver/types.h"

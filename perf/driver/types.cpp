@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle::perf {

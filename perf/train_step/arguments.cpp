@@ -4,6 +4,7 @@
 #include <climits>
 #include <cmath>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "gradient/policy/policies.h"
 #include "perf/driver/flags.h"

@@ -5,6 +5,7 @@
 
 #include "algorithms/rows.h"
 #include "base/fork.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "plan/checker.h"
 

@@ -14,6 +14,7 @@
 
 #include "base/fork.h"
 #include "base/host.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle {

@@ -1,6 +1,6 @@
 #include "cli/env.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "sched/model/algo_rules.h"
 #include "sched/policy/policies.h"
 #include "sched/policy/priority_rules.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/config/config.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "cli/calibrate/calibrate.h"
 #include "cli/env.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "gradient/network_texts.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle {

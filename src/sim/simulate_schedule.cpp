@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "sched/model/simulate.h"
 #include "sim/cluster.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "sched/policy/policies.h"
 #include "study/model_split.h"

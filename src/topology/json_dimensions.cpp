@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "topology/internal.h"
 #include "topology/json_tree.h"

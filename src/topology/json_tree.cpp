@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 namespace trestle {
 namespace {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/config/config_table.h"
+#include "base/text/names.h"
 
 namespace trestle {
 namespace {

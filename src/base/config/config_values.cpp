@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/config/config_table.h"
+#include "base/text/names.h"
 #include "base/transport_kinds.h"
 
 namespace trestle {

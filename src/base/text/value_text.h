@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,28 +29,5 @@ std::vector<std::string> split(std::string_view text, char separator);  // items
 
 std::string bytes_text(int64_t bytes);       // the shortest text that parse_bytes reads back: 64M
 std::string duration_text(int64_t time_ns);  // the shortest text that parse_duration_ns reads back: 10m, 200ms
-
-// Smallest number of insertions, deletions and replacements that turn one text into the other (Levenshtein).
-size_t edit_distance(std::string_view a, std::string_view b);
-// "; did you mean NAME?" with the known name that takes the fewest of them, or "" where none is near.
-std::string nearest_name(std::string_view name, const std::vector<std::string_view>& known);
-// kInvalidArgument: "'rign' is not an algorithm; did you mean ring? There are ring, tree".
-Error unknown_name(std::string_view name, const char* what, const std::vector<std::string_view>& known);
-
-// The names of rows with a member `name`.
-template <class Rows>
-std::vector<std::string_view> names_of(const Rows& rows) {
-  std::vector<std::string_view> names;
-  for (const auto& row : rows) names.push_back(row.name);
-  return names;
-}
-// The row of that name, else unknown_name().
-template <class Rows>
-auto row_named(const Rows& rows, std::string_view name, const char* what) -> Result<decltype(&*std::begin(rows))> {
-  for (const auto& row : rows) {
-    if (name == row.name) return &row;
-  }
-  return unknown_name(name, what, names_of(rows));
-}
 
 }  // namespace trestle

@@ -1,6 +1,6 @@
 #include "cli/sim/advice_text.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/text/value_text.h"
 #include "cli/text_line.h"
 
@@ -81,7 +81,7 @@ Json policy_json(const PolicyAdvice& policy) {
                        {"dimensions", links}});
 }
 
-Json system_json(const NamedAdvice& named) {
+Json advised_system_json(const NamedAdvice& named) {
   const Advice& advice = named.advice;
   const auto marginal = json_list(advice.marginal, [](const MarginalAdvice& each) {
     return Json::object({{"dimension", each.dimension + 1},
@@ -125,7 +125,7 @@ std::string advice_json(const std::vector<NamedAdvice>& all) {
   if (all.empty()) return "{\"systems\":[]}\n";
   const Advice& first = all.front().advice;
   return json_text(Json::object(
-             {{"bytes", first.bytes}, {"chunks", first.chunks}, {"systems", json_list(all, system_json)}})) +
+             {{"bytes", first.bytes}, {"chunks", first.chunks}, {"systems", json_list(all, advised_system_json)}})) +
          "\n";
 }
 

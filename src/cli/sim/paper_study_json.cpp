@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/sim/paper_study_text.h"
 #include "study/paper_systems.h"
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/text/value_text.h"
 #include "cli/sim/lanes_text.h"
 #include "cli/text_line.h"

@@ -1,5 +1,5 @@
 #include "base/cpu/numa.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/topo/topo_view.h"
 
 namespace trestle {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/text/value_text.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/text_line.h"
 #include "cli/train/scale.h"
 

@@ -1,6 +1,6 @@
 #include "cli/train/study_text.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/text_line.h"
 
 namespace trestle {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "cli/train/lanes_svg.h"
 #include "cli/train/option_values.h"

@@ -1,6 +1,6 @@
 #include "cli/train/train_text.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "cli/text_line.h"
 #include "gradient/layers/layer_workload.h"
 #include "gradient/networks.h"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "topology/json_tree.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "gradient/policy/arguments.h"
 #include "gradient/policy/buffer_tuner.h"

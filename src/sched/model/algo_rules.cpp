@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/catalog.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle {

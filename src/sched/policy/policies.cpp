@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "sched/policy/portfolio.h"
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 
 namespace trestle {

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/rng.h"
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "base/types.h"
 #include "base/unique_fd.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/names.h"
 #include "base/text/value_text.h"
 #include "cli/text_line.h"
 #include "cli/train/option_values.h"
