@@ -1,12 +1,6 @@
 // `trestle train --scale`: a step on more and more workers.
 #include "cli/train/scale.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-
 #include "cli/train/train.h"
 #include "unit/cli/views_support.h"
 
@@ -14,7 +8,7 @@ namespace trestle {
 namespace {
 
 // MG-WFBP's ring of 10 Gb/s.
-TrainOptions ring() {
+TrainOptions scaled_ring() {
   TrainOptions options;
   options.workload = "resnet50@k80";
   options.network = "85.714285714e-6,8.5714285714e-10,0,64,ring";
@@ -30,50 +24,38 @@ TEST(TrainScale, DoublesTheWorkers) {
 }
 
 TEST(TrainScale, HasTheTimesThatEachNumberOfWorkersHasAlone) {
-  TrainOptions options = ring();
+  TrainOptions options = scaled_ring();
   options.json = true;
-  const JsonValue json = read_json(train(options).value());
-  EXPECT_EQ(keys_of(json), (std::set<std::string>{"workload", "compute_s", "algorithm", "workers", "curves"}));
-  ASSERT_EQ(member(json, "workers").items.size(), 10u);
-  const std::vector<JsonValue>& curves = member(json, "curves").items;
-  ASSERT_EQ(curves.size(), 4u);
-  TrainOptions alone = ring();
+  Json json = read_json(train(options).value());
+  EXPECT_EQ(keys_of(json), "workload compute_s algorithm workers curves");
+  ASSERT_EQ(json["workers"].size(), 10u);
+  ASSERT_EQ(json["curves"].size(), 4u);
+  TrainOptions alone = scaled_ring();
   alone.scale.clear();
   alone.network = "85.714285714e-6,8.5714285714e-10,0,128,ring";
   const TrainReport at_128 = predict_training(alone).value();
   for (size_t c = 0; c < 4; ++c) {
-    const JsonValue& point = member(curves[c], "points").items[5];
-    EXPECT_EQ(member(curves[c], "policy").text, at_128.asked[c]);
-    EXPECT_EQ(member(point, "iteration_s").number, at_128.steps[c].time.iteration_s);
-    EXPECT_NEAR(member(point, "speedup").number, 128 * 0.615 / at_128.steps[c].time.iteration_s, 1e-9);
-    EXPECT_NEAR(member(point, "over_wfbp").number, speedup(at_128, c), 1e-12);
-    EXPECT_EQ(member(point, "messages").whole, at_128.steps[c].time.messages.size());
+    Json point = json["curves"][c]["points"][5];
+    EXPECT_EQ(json["curves"][c]["policy"], at_128.asked[c]);
+    EXPECT_EQ(point["iteration_s"], at_128.steps[c].time.iteration_s);
+    EXPECT_NEAR(point["speedup"], 128 * 0.615 / at_128.steps[c].time.iteration_s, 1e-9);
+    EXPECT_NEAR(point["over_wfbp"], speedup(at_128, c), 1e-12);
+    EXPECT_EQ(point["messages"], at_128.steps[c].time.messages.size());
   }
   // 810.7 ms by Algorithm 1 in one message, 637.1 ms at best in ten.
-  EXPECT_NEAR(member(member(curves[2], "points").items[5], "iteration_s").number, 0.8107, 5e-5);
-  EXPECT_EQ(member(member(curves[2], "points").items[5], "messages").whole, 1u);
-  EXPECT_NEAR(member(member(curves[3], "points").items[5], "iteration_s").number, 0.6371, 5e-5);
-  EXPECT_EQ(member(member(curves[3], "points").items[5], "messages").whole, 10u);
+  EXPECT_NEAR(json["curves"][2]["points"][5]["iteration_s"], 0.8107, 5e-5);
+  EXPECT_EQ(json["curves"][2]["points"][5]["messages"], 1);
+  EXPECT_NEAR(json["curves"][3]["points"][5]["iteration_s"], 0.6371, 5e-5);
+  EXPECT_EQ(json["curves"][3]["points"][5]["messages"], 10);
 }
 
-TEST(TrainScale, ShowsTimesAndSpeedUps) {
-  const std::string text = train(ring()).value();
-  EXPECT_NE(text.find("time per step, ms\nworkers"), std::string::npos) << text;
-  EXPECT_NE(text.find("speed-up over one worker\nworkers"), std::string::npos) << text;
-  EXPECT_NE(text.find("\n2048 "), std::string::npos) << text;
-}
-
-TEST(TrainScale, DrawsCurves) {
-  TrainOptions options = ring();
-  options.plot = testing::TempDir() + "trestle_curves_" + std::to_string(::getpid()) + ".svg";
-  ASSERT_TRUE(train(options).ok());
-  std::ifstream file(options.plot);
-  const std::string svg((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(options.plot);
-  EXPECT_EQ(xml_fault(svg), "");
-  for (const char* part : {">2048<", ">mgwfbp_paper<", "time per step", "optimal, 128 workers: 637."}) {
-    EXPECT_NE(svg.find(part), std::string::npos) << part;
-  }
+TEST(TrainScale, ShowsAndDrawsCurves) {
+  const NamedFile picture("curves.svg");
+  TrainOptions options = scaled_ring();
+  options.plot = picture.path();
+  expect_parts(train(options).value(), {"time per step, ms\nworkers", "speed-up over one worker\nworkers", "\n2048 "});
+  EXPECT_EQ(xml_fault(picture.text()), "");
+  expect_parts(picture.text(), {">2048<", ">mgwfbp_paper<", "optimal, 128 workers: 637."});
 }
 
 // A step without compute and messages has no place on a logarithmic axis.
@@ -85,20 +67,6 @@ TEST(TrainScale, DrawsStepsThatTakeNoTime) {
   EXPECT_EQ(xml_fault(scale_svg(report)), "");
   EXPECT_EQ(scale_svg(report).find("nan"), std::string::npos);
   EXPECT_EQ(report.curves[0].points[0]->speedup, 0);
-}
-
-std::string fault(TrainOptions options, std::string TrainOptions::*member, const char* value) {
-  options.*member = value;
-  const Result<std::string> printed = train(options);
-  return printed.ok() ? "accepted" : printed.error().message;
-}
-
-TEST(TrainScale, NamesOptionsThatAreWrong) {
-  EXPECT_EQ(fault(ring(), &TrainOptions::scale, "64"), "--scale: \"64\" is not a range like 4..2048");
-  EXPECT_EQ(fault(ring(), &TrainOptions::scale, "8..4"), "--scale: 8..4 ends below its beginning");
-  EXPECT_EQ(fault(ring(), &TrainOptions::scale, "0..4"), "--scale: 0 is not from 1 to 1073741824");
-  EXPECT_EQ(fault(ring(), &TrainOptions::network, ""), "--scale: needs --network, whose number of workers it replaces");
-  EXPECT_EQ(fault(ring(), &TrainOptions::cost, "1,1"), "--scale: goes with --network alone");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The output of `trestle sim` for one operation: JSON, Chrome trace, SVG and text.
-#include <cmath>
+#include <algorithm>
+#include <set>
 
 #include "cli/sim/lanes_text.h"
 #include "cli/sim/sim_run.h"
@@ -38,86 +39,80 @@ constexpr SimModel kModels[] = {SimModel::kPaper, SimModel::kSteps, SimModel::kE
 TEST(SimJson, HasExactlyWhatIsDocumentedInEveryModel) {
   for (const SimModel model : kModels) {
     const SimView view = run(small_case(model));
-    const JsonValue json = read_json(sim_json(view));
-    EXPECT_EQ(keys_of(json), (std::set<std::string>{"time_ns", "utilization", "ideal_time_ns", "fluid_bound_ns",
-                                                    "sched", "chunks", "dimensions"}));
-    EXPECT_NEAR(member(json, "time_ns").number, view.time_ns, 0.01);
-    EXPECT_GT(member(json, "utilization").number, 0.3);
-    EXPECT_LE(member(json, "utilization").number, 1);
-    EXPECT_LE(member(json, "ideal_time_ns").number, member(json, "fluid_bound_ns").number * (1 + 1e-5));
-    EXPECT_EQ(member(json, "sched").text, "themis");
+    Json json = read_json(sim_json(view));
+    EXPECT_EQ(keys_of(json), "time_ns utilization ideal_time_ns fluid_bound_ns sched chunks dimensions");
+    EXPECT_NEAR(json["time_ns"], view.time_ns, 0.01);
+    EXPECT_NEAR(json["utilization"], 0.65, 0.35);
+    EXPECT_LE(json["ideal_time_ns"], json["fluid_bound_ns"].get<double>() * (1 + 1e-5));
+    EXPECT_EQ(json["sched"], "themis");
     double bytes = 0;
-    for (const JsonValue& chunk : member(json, "chunks").items) {
-      EXPECT_EQ(keys_of(chunk), (std::set<std::string>{"bytes", "rs", "ag"}));
-      bytes += member(chunk, "bytes").number;
-      ASSERT_EQ(member(chunk, "rs").items.size(), 2u);
-      EXPECT_EQ(member(chunk, "rs").items[0].whole + member(chunk, "rs").items[1].whole, 3u) << "dimensions from 1";
+    for (Json& chunk : json["chunks"]) {
+      EXPECT_EQ(keys_of(chunk), "bytes rs ag");
+      bytes += chunk["bytes"].get<double>();
+      EXPECT_EQ(chunk["rs"].size(), 2u);
+      EXPECT_EQ(chunk["rs"][0].get<int>() + chunk["rs"][1].get<int>(), 3) << "dimensions from 1";
     }
     EXPECT_NEAR(bytes, 8 << 20, 1);
-    ASSERT_EQ(member(json, "dimensions").items.size(), 2u);
-    std::set<std::pair<uint64_t, uint64_t>> phases;
-    for (const JsonValue& dimension : member(json, "dimensions").items) {
-      EXPECT_EQ(keys_of(dimension), (std::set<std::string>{"busy_ns", "bytes", "order"}));
-      for (const JsonValue& phase : member(dimension, "order").items) {
-        ASSERT_EQ(phase.items.size(), 2u);
-        phases.emplace(phase.items[0].whole, phase.items[1].whole);
-      }
+    ASSERT_EQ(json["dimensions"].size(), 2u);
+    std::set<std::string> phases;
+    for (Json& dimension : json["dimensions"]) {
+      EXPECT_EQ(keys_of(dimension), "busy_ns bytes order");
+      for (const Json& phase : dimension["order"]) phases.insert(phase.dump());
     }
     EXPECT_EQ(phases.size(), 4u * 4u) << "each phase once";
+    size_t events = 0;
+    const Json trace = read_json(sim_trace(view));
+    for (const Json& event : trace.at("traceEvents")) events += event.at("ph") == "X" && event.at("dur") >= 0;
+    EXPECT_EQ(events, phases.size());
+    const std::string svg = sim_svg(view);
+    EXPECT_EQ(xml_fault(svg), "");
+    expect_parts(svg, {"dimension 1: 4 ranks", "dimension 2: 4 ranks", "all-gather", "utilisation", "chunk 3"});
   }
+  EXPECT_EQ(xml_fault(sim_svg(SimView{})), "");
 }
 
 TEST(SimJson, HalvesThatACollectiveHasNotAreEmpty) {
   SimCase sim_case = small_case(SimModel::kSteps);
   sim_case.operation.collective = Collective::kAllGather;
-  const JsonValue json = read_json(sim_json(run(sim_case)));
+  const Json json = read_json(sim_json(run(sim_case)));
   double bytes = 0;
-  for (const JsonValue& chunk : member(json, "chunks").items) {
-    EXPECT_TRUE(member(chunk, "rs").items.empty());
-    EXPECT_EQ(member(chunk, "ag").items.size(), 2u);
-    bytes += member(chunk, "bytes").number;
+  for (const Json& chunk : json.at("chunks")) {
+    EXPECT_TRUE(chunk.at("rs").empty());
+    EXPECT_EQ(chunk.at("ag").size(), 2u);
+    bytes += chunk.at("bytes").get<double>();
   }
   EXPECT_NEAR(bytes, 8 << 20, 1) << "resident before the operation";
 }
 
 SimCase case_with_rails(SimModel model) {
   SimCase sim_case = small_case(model);
-  Dimension& outer = sim_case.operation.topology.dimensions[1];
-  outer.rails = {{"eth1", 30'000}, {"eth2", 10'000}};
+  sim_case.operation.topology.dimensions[1].rails = {{"eth1", 30'000}, {"eth2", 10'000}};
   return sim_case;
 }
 
 TEST(SimJson, HasRailsWhereTheyAreSimulated) {
   const SimView view = run(case_with_rails(SimModel::kEngine));
-  const JsonValue json = read_json(sim_json(view));
-  const std::vector<JsonValue>& dimensions = member(json, "dimensions").items;
-  ASSERT_EQ(dimensions.size(), 2u);
-  EXPECT_EQ(keys_of(dimensions[0]), (std::set<std::string>{"busy_ns", "bytes", "order"}));
-  EXPECT_EQ(keys_of(dimensions[1]), (std::set<std::string>{"busy_ns", "bytes", "order", "rails"}));
-  const std::vector<JsonValue>& rails = member(dimensions[1], "rails").items;
-  ASSERT_EQ(rails.size(), 2u);
+  Json dimensions = read_json(sim_json(view))["dimensions"];
+  EXPECT_EQ(keys_of(dimensions[0]), "busy_ns bytes order");
+  EXPECT_EQ(keys_of(dimensions[1]), "busy_ns bytes order rails");
+  ASSERT_EQ(dimensions[1]["rails"].size(), 2u);
   double share = 0;
   double bytes = 0;
-  for (const JsonValue& rail : rails) {
-    EXPECT_EQ(keys_of(rail),
-              (std::set<std::string>{"interface", "bytes", "share", "busy_ns", "again_bytes", "losses"}));
-    EXPECT_LE(member(rail, "busy_ns").number, view.time_ns);
-    share += member(rail, "share").number;
-    bytes += member(rail, "bytes").number;
+  for (const Json& rail : dimensions[1]["rails"]) {
+    EXPECT_EQ(keys_of(rail), "interface bytes share busy_ns again_bytes losses");
+    EXPECT_LE(rail.at("busy_ns"), view.time_ns);
+    share += rail.at("share").get<double>();
+    bytes += rail.at("bytes").get<double>();
   }
-  EXPECT_EQ(member(rails[1], "interface").text, "eth2");
+  EXPECT_EQ(dimensions[1]["rails"][1]["interface"], "eth2");
   EXPECT_NEAR(share, 1, 1e-5);
-  EXPECT_GE(bytes, member(dimensions[1], "bytes").number);
-  const std::string text = sim_text(view);
-  EXPECT_NE(text.find("dimension 2, eth2, 10 Gb/s"), std::string::npos) << text;
+  EXPECT_GE(bytes, dimensions[1]["bytes"].get<double>());
+  expect_parts(sim_text(view), {"dimension 2, eth2, 10 Gb/s"});
   EXPECT_EQ(xml_fault(sim_svg(view)), "");
-}
-
-TEST(SimRun, OfOtherModelsSaysThatRailsCountAsOneLink) {
   for (const SimModel model : {SimModel::kPaper, SimModel::kSteps}) {
-    const SimView view = run(case_with_rails(model));
-    EXPECT_TRUE(view.lanes[1].rails.empty());
-    EXPECT_NE(sim_text(view).find("--model engine simulates them one by one"), std::string::npos);
+    const SimView one_link = run(case_with_rails(model));
+    EXPECT_TRUE(one_link.lanes[1].rails.empty());
+    expect_parts(sim_text(one_link), {"--model engine simulates them one by one"});
   }
 }
 
@@ -130,35 +125,6 @@ TEST(SimRun, RailsThatFailTakeLongerAndAreCounted) {
   EXPECT_GT(view.time_ns, 1.5 * quiet_ns);
   EXPECT_EQ(view.lanes[1].rails[0].losses, 1u);
   EXPECT_EQ(view.lanes[1].rails[1].losses, 0u);
-  sim_case.rails = {parse_sim_rail("eth3:drop@0.0001").value()};
-  const auto unknown = run_case(sim_case);
-  ASSERT_FALSE(unknown.ok());
-  EXPECT_NE(unknown.error().message.find("there are eth1, eth2"), std::string::npos) << unknown.error().message;
-}
-
-TEST(SimTrace, HasAnEventForEachPhase) {
-  for (const SimModel model : kModels) {
-    const JsonValue json = read_json(sim_trace(run(small_case(model))));
-    size_t phases = 0;
-    for (const JsonValue& event : member(json, "traceEvents").items) {
-      if (member(event, "ph").text == "M") continue;
-      ++phases;
-      EXPECT_EQ(member(event, "ph").text, "X");
-      EXPECT_GE(member(event, "dur").number, 0);
-    }
-    EXPECT_EQ(phases, 16u);
-  }
-}
-
-TEST(SimSvg, IsWellFormedAndNamesWhatItShows) {
-  for (const SimModel model : kModels) {
-    const std::string svg = sim_svg(run(small_case(model)));
-    EXPECT_EQ(xml_fault(svg), "");
-    for (const char* text : {"dimension 1: 4 ranks", "dimension 2: 4 ranks", "all-gather", "utilisation", "chunk 3"}) {
-      EXPECT_NE(svg.find(text), std::string::npos) << text;
-    }
-  }
-  EXPECT_EQ(xml_fault(sim_svg(SimView{})), "");
 }
 
 TEST(SimText, SaysTimesAndNotes) {
@@ -166,10 +132,7 @@ TEST(SimText, SaysTimesAndNotes) {
   sim_case.operation.bytes = 3 * 16 * 4;
   const SimView view = run(sim_case);
   EXPECT_EQ(view.chunks.size(), 3u) << "no messages without data";
-  const std::string text = sim_text(view);
-  for (const char* part : {"time ", "utilisation", "fluid bound", "note: 3 chunks instead of 4", "model steps"}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
-  }
+  expect_parts(sim_text(view), {"time ", "utilisation", "fluid bound", "note: 3 chunks instead of 4", "model steps"});
 }
 
 TEST(SimView, ActivityAddsUpToTheBusyTime) {
@@ -195,20 +158,15 @@ TEST(SimView, ActivityAddsUpToTheBusyTime) {
 }
 
 TEST(SimRun, RefusesWhatTheEngineCannotHold) {
-  SimCase sim_case = small_case(SimModel::kEngine);
-  sim_case.operation.topology.dimensions[0].size = 100'000;
-  const auto ranks = run_case(sim_case);
-  ASSERT_FALSE(ranks.ok());
-  EXPECT_NE(ranks.error().message.find("at most 2048 ranks"), std::string::npos) << ranks.error().message;
-  sim_case = small_case(SimModel::kEngine);
-  sim_case.operation.bytes = uint64_t{1} << 43;
-  const auto segments = run_case(sim_case);
-  ASSERT_FALSE(segments.ok());
-  EXPECT_NE(segments.error().message.find("16000000 segments are possible"), std::string::npos)
-      << segments.error().message;
-  sim_case = small_case(SimModel::kSteps);
-  sim_case.operation.topology.dimensions[0].in_network_reduction = true;
-  EXPECT_FALSE(run_case(sim_case).ok());
+  SimCase ranks = small_case(SimModel::kEngine);
+  ranks.operation.topology.dimensions[0].size = 100'000;
+  expect_parts(refusal_of(run_case(ranks)), {"at most 2048 ranks"});
+  SimCase segments = small_case(SimModel::kEngine);
+  segments.operation.bytes = uint64_t{1} << 43;
+  expect_parts(refusal_of(run_case(segments)), {"16000000 segments are possible"});
+  SimCase switches = small_case(SimModel::kSteps);
+  switches.operation.topology.dimensions[0].in_network_reduction = true;
+  EXPECT_FALSE(run_case(switches).ok());
 }
 
 TEST(SimRun, EveryPolicyInEveryCollective) {

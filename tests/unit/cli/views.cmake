@@ -13,4 +13,6 @@ if(TARGET trestle_cli_views)
     ${CMAKE_CURRENT_LIST_DIR}/train_loss_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/train_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/train_topk_test.cpp)
+  # Each reads the header of nlohmann-json once.
+  set_target_properties(cli_views_test cli_train_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 endif()
