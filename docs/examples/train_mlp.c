@@ -10,7 +10,7 @@
  *
  * --policy names another policy of the scheduler in the place of topk:0.1.
  *
- *   trestle run -n 4 -- ./train_mlp [--csv FILE] [--svg FILE] [--policy POLICY]
+ *   trestle run -n 4 -- ./train_mlp [--csv FILE] [--plot FILE] [--policy POLICY]
  *
  * Rank 0 prints a line for each. The files get the losses over the steps.
  */
@@ -265,10 +265,11 @@ int main(int argc, char** argv) {
 
   for (int a = 1; a < argc; a += 2) {
     const char** const option = strcmp(argv[a], "--csv") == 0      ? &csv
-                                : strcmp(argv[a], "--svg") == 0    ? &svg
+                                : strcmp(argv[a], "--plot") == 0   ? &svg
+                                : strcmp(argv[a], "--svg") == 0    ? &svg  // its first name
                                 : strcmp(argv[a], "--policy") == 0 ? &own
                                                                    : NULL;
-    if (option == NULL) refuse(rank, argv[a], "is no option; there are --csv, --svg and --policy");
+    if (option == NULL) refuse(rank, argv[a], "is no option; there are --csv, --plot and --policy");
     if (a + 1 == argc) refuse(rank, argv[a], "needs a value");
     *option = argv[a + 1];
   }

@@ -12,31 +12,83 @@
 
 namespace {
 
-TEST(InfoTest, VersionAndVariables) {
-  Command version({"version"});
-  EXPECT_EQ(version.finish(), 0);
-  EXPECT_EQ(version.output(), "0.1.0\n");
-  Command env({"env"});
-  EXPECT_EQ(env.finish(), 0);
-  EXPECT_NE(env.output().find("TRESTLE_TIMEOUT"), std::string::npos);
-  Command markdown({"env", "--markdown"});
-  EXPECT_EQ(markdown.finish(), 0);
-  EXPECT_TRUE(markdown.output().starts_with("# Environment variables"));
+using Words = std::vector<std::string>;
+struct Call {
+  Words words;
+  std::string part;  // of the output
+};
+
+void expect_success(const std::vector<Call>& calls) {
+  for (const auto& [words, part] : calls) {
+    Command command(words);
+    EXPECT_EQ(command.finish(), 0) << command.output();
+    EXPECT_NE(command.output().find(part), std::string::npos) << part << " in\n" << command.output();
+  }
+}
+
+// Exit code 2, and one sentence.
+void expect_refusals(const std::vector<Call>& calls, const Command::Preparation& prepare = {}) {
+  for (const auto& [words, part] : calls) {
+    Command command(words, prepare);
+    EXPECT_EQ(command.finish(), 2) << part;
+    EXPECT_EQ(command.lines().size(), 1u) << command.output();
+    EXPECT_NE(command.output().find(part), std::string::npos) << part << " in\n" << command.output();
+  }
+}
+
+TEST(InfoTest, VersionHelpAndVariables) {
+  expect_success({{{"version"}, "0.1.0\n"},
+                  {{"--version"}, "0.1.0\n"},
+                  {{"help"}, "plan"},
+                  {{"help", "plan"}, "--dims"},
+                  {{"help", "sim", "paper"}, "--reducing-switches"},
+                  {{"help", "run"}, "SIGKILL"},
+                  {{"env"}, "TRESTLE_TIMEOUT"},
+                  {{"env", "--json"}, "[{\"name\":\"TRESTLE_CONF_FILE\""},
+                  {{"env", "--markdown"}, "# Environment variables"}});
+  expect_refusals({{{"plna"}, "'plna' is not a subcommand; did you mean plan?"},
+                   {{"help", "simm"}, "'simm' is not a subcommand; did you mean sim?"},
+                   {{"sim", "papr"}, "'papr' is not a subcommand; did you mean paper?"},
+                   {{"env", "TRESTLE_RIALS"}, "did you mean TRESTLE_RAILS?"}});
+  Command word({"env", "rail"});
+  EXPECT_EQ(word.finish(), 0);
+  EXPECT_NE(word.output().find("TRESTLE_RAIL_TIMEOUT"), std::string::npos);
+  EXPECT_EQ(word.output().find("TRESTLE_SPIN"), std::string::npos);
+}
+
+TEST(InfoTest, VariablesThatDiffer) {
+  Command changed({"env", "--changed", "--json"}, [] {
+    setenv("TRESTLE_CHUNKS", "7", 1);
+    setenv("TRESTLE_EAGER", "16384", 1);  // the default in other words
+    setenv("TRESTLE_STAGING", "1.5M", 1);
+    setenv("TRESTLE_ALGO", "all_reduce:ring", 1);
+  });
+  EXPECT_EQ(changed.finish(), 0) << changed.output();
+  EXPECT_EQ(changed.count("\"name\""), changed.count("\"source\":\"environment\"")) << changed.output();
+  for (const char* value :
+       {"\"value\":\"7\",\"default\":\"0\"", "\"value\":\"1536K\"", "\"value\":\"all_reduce:ring\""})
+    EXPECT_EQ(changed.count(value), 1) << value << " in " << changed.output();
+  EXPECT_EQ(changed.count("TRESTLE_EAGER\""), 0) << changed.output();
+  expect_refusals({{{"env"}, "TRESTLE_ALGO: 'rign' is not an algorithm; did you mean ring?"}},
+                  [] { setenv("TRESTLE_ALGO", "rign", 1); });
+  expect_refusals({{{"env"}, "TRESTLE_SCHED: 'thamis' is not a schedule policy; did you mean themis?"}},
+                  [] { setenv("TRESTLE_SCHED", "thamis", 1); });
+  expect_refusals({{{"env"}, "TRESTLE_HOST_PATH=atuo: must be one of off,auto,on (did you mean auto?)"}},
+                  [] { setenv("TRESTLE_HOST_PATH", "atuo", 1); });
 }
 
 TEST(InfoTest, Plans) {
-  Command plan({"plan", "allreduce", "64M", "--dims", "4x2"});
+  Command plan({"plan", "allreduce", "1.5M", "--dims", "4x2"});
   EXPECT_EQ(plan.finish(), 0) << plan.output();
   for (const char* part : {"predicted time: ", "candidates", "themis+fifo", "busy"})
     EXPECT_NE(plan.output().find(part), std::string::npos) << part;
-  Command none({"plan", "allreduce", "64M"});
-  EXPECT_EQ(none.finish(), 2);
-  Command wrong({"plan", "allreduce", "64M", "--dims", "4y2"});
-  EXPECT_EQ(wrong.finish(), 2);
-  Command part({"plan", "allreduce", "17", "-n", "4"});
-  EXPECT_EQ(part.finish(), 2) << part.output();
-  Command other({"plan", "allreduce", "64M", "--dims", "4x2", "-n", "7"});
-  EXPECT_EQ(other.finish(), 2) << other.output();
+  expect_success({{{"plan", "all_reduce", "1536K", "--dims", "4x2"}, plan.output()}});
+  expect_refusals({{{"plan", "allreduce", "64M"}, "no dimensions"},
+                   {{"plan", "allreduce", "64M", "--dims", "4y2"}, "'4y2'"},
+                   {{"plan", "allreduce", "17", "-n", "4"}, "17 bytes are not a whole number"},
+                   {{"plan", "all_redcue", "64M", "-n", "4"}, "did you mean allreduce?"},
+                   {{"plan", "allreduce", "64M", "-n", "4", "--type", "flaot"}, "did you mean float?"},
+                   {{"plan", "allreduce", "64M", "--dims", "4x2", "-n", "7"}, "7"}});
 }
 
 // A topology file that exists as long as this object.
@@ -79,7 +131,7 @@ TEST(TopoTest, DrawsThisHostAndItsDimensions) {
     EXPECT_NE(host.output().find(part), std::string::npos) << part << " in\n" << host.output();
   EXPECT_EQ(host.output().find("dimension"), std::string::npos) << "none are known";
   const TopologyFile topology(kGrid), picture("");
-  Command with_file({"topo", "--topo", topology.path(), "--svg", picture.path()});
+  Command with_file({"topo", "--topo", topology.path(), "--plot", picture.path()});
   EXPECT_EQ(with_file.finish(), 0) << with_file.output();
   EXPECT_NE(with_file.output().find("\n16 ranks; why: topology file "), std::string::npos) << with_file.output();
   EXPECT_TRUE(start_of(picture.path()).starts_with("<svg "));
@@ -105,27 +157,14 @@ TEST(TopoTest, VariablesGiveTheDimensions) {
 }
 
 TEST(TopoTest, SaysInOneSentenceWhatIsWrong) {
-  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--topo", "/nowhere.json"}, "topology file /nowhere.json: cannot be opened"},
-      {{"--dims", "4y2"}, "'4y2'"},
-      {{"--svg", "/nowhere/picture.svg"}, "/nowhere/picture.svg: cannot be written"},
-  };
-  for (const auto& [options, expected] : cases) {
-    std::vector<std::string> arguments = {"topo"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    Command command(arguments);
-    EXPECT_EQ(command.finish(), 2) << expected;
-    EXPECT_EQ(command.lines().size(), 1u) << command.output();
-    EXPECT_NE(command.output().find(expected), std::string::npos) << command.output();
-  }
+  expect_refusals({{{"topo", "--topo", "/nowhere.json"}, "topology file /nowhere.json: cannot be opened"},
+                   {{"topo", "--dims", "4y2"}, "'4y2'"},
+                   {{"topo", "--svg", "/nowhere/picture.svg"}, "/nowhere/picture.svg: cannot be written"}});
   Command unknown({"topo", "--colour"});
   EXPECT_EQ(unknown.finish(), 2);
   EXPECT_NE(unknown.output().find("--colour"), std::string::npos) << unknown.output();
-  Command rails({"topo"}, [] { setenv("TRESTLE_RAILS", "eth77", 1); });
-  EXPECT_EQ(rails.finish(), 2);
-  EXPECT_NE(rails.output().find("TRESTLE_RAILS names 'eth77', which is no interface of this host; there are: "),
-            std::string::npos)
-      << rails.output();
+  expect_refusals({{{"topo"}, "TRESTLE_RAILS names 'eth77', which is no interface of this host; there are: "}},
+                  [] { setenv("TRESTLE_RAILS", "eth77", 1); });
 }
 
 TEST(SimTest, SimulatesAndWritesFiles) {
@@ -135,18 +174,12 @@ TEST(SimTest, SimulatesAndWritesFiles) {
   EXPECT_NE(text.output().find("utilisation"), std::string::npos);
   const TopologyFile plot(""), trace("");
   Command json({"sim", "--topo", topology.path(), "--json", "--bytes", "8M", "--chunks", "8", "--collective",
-                "reducescatter", "--model", "paper", "--plot", plot.path(), "--trace", trace.path()});
+                "reduce_scatter", "--model", "paper", "--plot", plot.path(), "--trace", trace.path()});
   EXPECT_EQ(json.finish(), 0) << json.output();
   EXPECT_TRUE(json.output().starts_with("{\"time_ns\":")) << json.output();
   EXPECT_EQ(json.lines().size(), 1u);
-  for (const auto& [path, start] : {std::pair(plot.path(), "<svg "), std::pair(trace.path(), "{\"displayTimeUnit\"")}) {
-    std::FILE* file = std::fopen(path.c_str(), "r");
-    ASSERT_NE(file, nullptr);
-    char head[64] = {};
-    EXPECT_GT(std::fread(head, 1, sizeof head - 1, file), 0u);
-    std::fclose(file);
-    EXPECT_TRUE(std::string(head).starts_with(start)) << head;
-  }
+  EXPECT_TRUE(start_of(plot.path()).starts_with("<svg "));
+  EXPECT_TRUE(start_of(trace.path()).starts_with("{\"displayTimeUnit\""));
 }
 
 TEST(SimTest, SimulatesRails) {
@@ -163,22 +196,18 @@ TEST(SimTest, SimulatesRails) {
 TEST(SimTest, SaysInOneSentenceWhatIsWrongWithRails) {
   const TopologyFile topology(kRails);
   const TopologyFile grid(kGrid);
-  const std::string engine = "engine";
-  const std::vector<std::vector<std::string>> cases = {
-      {topology.path(), "steps", "--rail", "eth1:down@1", "only --model engine simulates rails"},
-      {topology.path(), "steps", "--seed", "1", "only --model engine simulates rails"},
-      {topology.path(), engine, "--seed", "x", "--seed: 'x' is no whole number"},
-      {topology.path(), engine, "--rail", "eth1:rate@1=0", "'0' is no part of a rail's rate"},
-      {topology.path(), engine, "--rail", "eth7:down@1", "'eth7' is no rail of this topology; there are eth1, eth2"},
-      {grid.path(), engine, "--rail", "eth1:down@1", "its dimensions name no rails"},
-      {topology.path(), engine, "--rail", "eth1", "must have the name of a rail and what happens to it"},
+  const auto sim = [](const TopologyFile& file, const char* model, const char* option, const char* value) {
+    return Words{"sim", "--topo", file.path(), "--bytes", "1M", "--chunks", "1", "--model", model, option, value};
   };
-  for (const std::vector<std::string>& row : cases) {
-    Command command({"sim", "--topo", row[0], "--bytes", "1M", "--chunks", "1", "--model", row[1], row[2], row[3]});
-    EXPECT_EQ(command.finish(), 2) << row[4];
-    EXPECT_EQ(command.lines().size(), 1u) << command.output();
-    EXPECT_NE(command.output().find(row[4]), std::string::npos) << command.output();
-  }
+  expect_refusals({
+      {sim(topology, "steps", "--rail", "eth1:down@1"), "only --model engine simulates rails"},
+      {sim(topology, "steps", "--seed", "1"), "only --model engine simulates rails"},
+      {sim(topology, "engine", "--seed", "x"), "--seed: 'x' is no whole number"},
+      {sim(topology, "engine", "--rail", "eth1:rate@1=0"), "'0' is no part of a rail's rate"},
+      {sim(topology, "engine", "--rail", "eth7:down@1"), "'eth7' is not a rail of this topology; did you mean eth1?"},
+      {sim(grid, "engine", "--rail", "eth1:down@1"), "its dimensions name no rails"},
+      {sim(topology, "engine", "--rail", "eth1"), "must have the name of a rail and what happens to it"},
+  });
 }
 
 TEST(TrainTest, ChoosesStudiesAndSaysWhereTheStudyWent) {
@@ -190,19 +219,13 @@ TEST(TrainTest, ChoosesStudiesAndSaysWhereTheStudyWent) {
   Command study({"train", "study", "--topo", topology.path(), "--workload", "ResNet-152", "--chunks", "4"});
   EXPECT_EQ(study.finish(), 0) << study.output();
   EXPECT_NE(study.output().find("ResNet-152"), std::string::npos) << study.output();
-  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+  expect_refusals({
       {{"sim", "train", "--workload", "GNMT"}, "sim train is now trestle train study, with the same options"},
       {{"train", "--json", "choose"}, "--json must follow the subcommand: trestle train choose"},
       {{"train", "choose"}, "--bytes: is needed to choose a collective"},
-      {{"train", "--preset", "none"}, "--preset: \"none\" is no preset; there are mgwfbp_fig10"},
+      {{"train", "--preset", "none"}, "--preset: 'none' is not a preset; there are mgwfbp_fig10"},
       {{"train", "--workload", "resnet50", "--topo", "/nonexistent/t.json"}, "--topo: "},
-  };
-  for (const auto& [arguments, sentence] : wrong) {
-    Command command(arguments);
-    EXPECT_EQ(command.finish(), 2) << command.output();
-    EXPECT_NE(command.output().find(sentence), std::string::npos) << command.output();
-    EXPECT_EQ(command.lines().size(), 1u) << command.output();
-  }
+  });
 }
 
 TEST(SimTest, SaysInOneSentenceWhatIsWrong) {
@@ -210,29 +233,24 @@ TEST(SimTest, SaysInOneSentenceWhatIsWrong) {
   const TopologyFile misspelt("{\"dimensions\": [{\"size\": 4,\n \"bandwith_gbps\": 200}]}");
   const TopologyFile large(R"({"dimensions": [{"size": 1024, "bandwidth_gbps": 200, "latency_ns": 700},
                                               {"size": 1024, "bandwidth_gbps": 100, "latency_ns": 1700}]})");
-  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--topo", topology.path(), "--collective", "all"}, "'all' is not a collective"},
-      {{"--topo", topology.path(), "--collective", "barrier"}, "--collective: barrier"},
-      {{"--topo", topology.path(), "--sched", "best"}, "--sched: 'best'"},
-      {{"--topo", topology.path(), "--intra", "lifo"}, "--intra: 'lifo'"},
-      {{"--topo", topology.path(), "--model", "real"}, "--model: 'real'"},
-      {{"--topo", topology.path(), "--bytes", "many"}, "--bytes: 'many'"},
-      {{"--topo", topology.path(), "--chunks", "0"}, "--chunks: 0"},
-      {{"--topo", topology.path(), "--plot", "/nowhere/plot.svg"}, "/nowhere/plot.svg: cannot be written"},
-      {{"--topo", topology.path(), "--trace", "/dev/full"}, "/dev/full: cannot be written"},
-      {{"--topo", misspelt.path()}, misspelt.path() + ":2: "},
-      {{"--topo", "/nowhere.json"}, "/nowhere.json"},
-      {{"--topo", large.path(), "--model", "engine"}, "1048576 are too many; at most 2048 ranks"},
-      {{}, "no topology"},
+  const auto with = [&topology](const char* option, const char* value) {
+    return Words{"sim", "--topo", topology.path(), option, value};
   };
-  for (const auto& [options, expected] : cases) {
-    std::vector<std::string> arguments = {"sim"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    Command command(arguments);
-    EXPECT_EQ(command.finish(), 2) << expected;
-    EXPECT_EQ(command.lines().size(), 1u) << command.output();
-    EXPECT_NE(command.output().find(expected), std::string::npos) << command.output();
-  }
+  expect_refusals({
+      {with("--collective", "all"), "'all' is not a collective"},
+      {with("--collective", "barrier"), "--collective: barrier"},
+      {with("--sched", "best"), "--sched: 'best'"},
+      {with("--intra", "lifo"), "--intra: 'lifo'"},
+      {with("--model", "engin"), "--model: 'engin' is not a model; did you mean engine?"},
+      {with("--bytes", "many"), "--bytes: 'many'"},
+      {with("--chunks", "0"), "--chunks: 0"},
+      {with("--plot", "/nowhere/plot.svg"), "/nowhere/plot.svg: cannot be written"},
+      {with("--trace", "/dev/full"), "/dev/full: cannot be written"},
+      {{"sim", "--topo", misspelt.path()}, misspelt.path() + ":2: "},
+      {{"sim", "--topo", "/nowhere.json"}, "/nowhere.json"},
+      {{"sim", "--topo", large.path(), "--model", "engine"}, "1048576 are too many; at most 2048 ranks"},
+      {{"sim"}, "no topology"},
+  });
 }
 
 TEST(TrainTest, PredictsAStepAndSaysInOneSentenceWhatIsWrong) {
@@ -244,15 +262,10 @@ TEST(TrainTest, PredictsAStepAndSaysInOneSentenceWhatIsWrong) {
   EXPECT_EQ(json.finish(), 0) << json.output();
   EXPECT_TRUE(json.output().starts_with("{\"workload\":")) << json.output();
   EXPECT_EQ(json.lines().size(), 1u);
-  const std::vector<std::vector<std::string>> wrong = {{"train"},
-                                                       {"train", "--workload", "resnet50"},
-                                                       {"train", "--workload", "/nowhere.json", "--cost", "1,1"},
-                                                       {"train", "--workload", "resnet50", "--cost", "1"}};
-  for (const std::vector<std::string>& arguments : wrong) {
-    Command command(arguments);
-    EXPECT_EQ(command.finish(), 2) << command.output();
-    EXPECT_EQ(command.lines().size(), 1u) << command.output();
-  }
+  expect_refusals({{{"train"}, "--workload: name a network or a file"},
+                   {{"train", "--workload", "resnet50"}, "what messages cost"},
+                   {{"train", "--workload", "/nowhere.json", "--cost", "1,1"}, "/nowhere.json"},
+                   {{"train", "--workload", "resnet50", "--cost", "1"}, "--cost: "}});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ says() {
   grep -qE -- "^\[0\] $1" "$folder/out" || fail "no line like '$1'"
 }
 
-"$trestle" run -n 4 -- "$program" --csv "$folder/losses.csv" --svg "$folder/losses.svg" >"$folder/out"
+"$trestle" run -n 4 -- "$program" --csv "$folder/losses.csv" --plot "$folder/losses.svg" >"$folder/out"
 says 'dense +loss 0\.[0-9]+, \+0\.000 % to dense$'
 says 'wfbp +loss 0\.[0-9]+, [+-]0\.0[0-9]+ % to dense$'
 says 'split_optimal:shared +loss 0\.[0-9]+, [+-]0\.0[0-9]+ % to dense; bit-equal to plain all-reduces of the same [1-6] buffers$'
@@ -57,6 +57,6 @@ refused() {
 }
 refused "'fastest' is not a policy; there are naive" --policy fastest
 refused 'is neither hidden nor a ratio above 0 and at most 1' --policy topk:2
-refused 'train_mlp: --rate: is no option; there are --csv, --svg and --policy' --rate 1
+refused 'train_mlp: --rate: is no option; there are --csv, --plot and --policy' --rate 1
 refused 'train_mlp: --csv: needs a value' --csv
 echo fine
