@@ -20,9 +20,13 @@ that does. Variables marked *agreed* must be the same on all ranks of a communic
 
 A value comes from the first of these that sets it: the config struct of the call that makes the communicator, the
 environment, a configuration file, NCCL's variable (column *fallback*), the default. `trestle env` prints every value with
-where it comes from; at INFO the log has a line for each that is not the default. Every variable that can differ between
-the communicators of a process has a field in that struct; those marked *(process)* have none, because there is one log,
-one set of helper threads and one configuration file per process.
+where it comes from, `trestle env --changed` those that are not the default, `trestle env rail` those that have to do with
+rails; at INFO the log has a line for each that is not the default. Every variable that can differ between the
+communicators of a process has a field in that struct; those marked *(process)* have none, because there is one log, one
+set of helper threads and one configuration file per process.
+
+Here and in all commands sizes are bytes, such as 4096, 64K, 64KiB or 1.5M, where K is 1024; a collective may be written
+as `all_reduce` or as `allreduce`.
 
 A configuration file has lines `NAME=value`; `#` at the beginning of a line or after a blank begins a comment. A name that
 does not exist, a line that is none of these, a name that is set twice and a value that cannot be read are errors with
