@@ -6,7 +6,7 @@
 namespace trestle {
 namespace {
 
-std::string lower(std::string_view text) {
+std::string without_case(std::string_view text) {
   std::string lowered(text);
   for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return lowered;
@@ -31,7 +31,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view name, const std::vector<std::string_view>& known) {
   constexpr size_t kMostSlips = 4;
-  const auto distance = [name](std::string_view each) { return edit_distance(lower(name), lower(each)); };
+  const auto distance = [name](std::string_view each) { return edit_distance(without_case(name), without_case(each)); };
   const auto nearest = std::ranges::min_element(known, {}, distance);
   const size_t most = std::min(kMostSlips, (name.size() + 1) / 2);
   if (nearest == known.end() || distance(*nearest) > most) return "";
