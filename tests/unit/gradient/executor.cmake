@@ -1,4 +1,4 @@
-trestle_test(NAME gradient_executor_test LABEL unit LIBS trestle_gradient_executor SOURCES
+trestle_test(NAME gradient_executor_test LABEL unit LIBS trestle_gradient_executor trestle SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/bell_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/copies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/delayed_machine_test.cpp
