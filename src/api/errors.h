@@ -51,7 +51,7 @@ trestleResult_t guarded(F&& body) noexcept {
   return guarded(std::forward<F>(body), [] {});
 }
 
-// The same for calls that an open group collects: after an error the group's end refuses the whole group.
+// guarded() for calls that an open group collects: after an error the group's end refuses the whole group.
 template <class F, class W>
 trestleResult_t guarded_in_group(F&& body, W&& without_memory) noexcept {
   if (called_from_user_code()) return refuse_in_user_code();  // the group does not belong to the user function

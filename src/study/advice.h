@@ -22,7 +22,7 @@ struct PairAdvice {
   // The paper's rule. BW_K = P_K * BW_K+1: just enough; less: over-provisioned; more: under-provisioned.
   Provision paper = Provision::kJustEnough;
   double paper_ratio = 0;  // BW_K / (P_K * BW_K+1)
-  // The same by the baseline's bytes: r = [f_K+1 / (P_K * BW_K+1)] / [f_K / BW_K]. f is half of the fraction of its
+  // The rule by the baseline's bytes: r = [f_K+1 / (P_K * BW_K+1)] / [f_K / BW_K]. f is half of the fraction of its
   // data that an all-reduce sends: (P - 1) / P, or 1 / 2 if switches reduce (sched/model/cost.h). r = 1: both links are
   // busy equally long, just enough. r < 1: K + 1 idles, it is over-provisioned. r > 1: K idles, K + 1 is
   // under-provisioned. Compared exactly.
@@ -50,9 +50,9 @@ struct PolicyAdvice {
 struct MarginalAdvice {
   uint8_t dimension = 0;
   double baseline_saved_ns = 0;  // of the baseline's predicted time; negative: it became longer
-  // The same for the best policy: the better of planning again and of not using the additional bandwidth.
+  // Of the best policy's predicted time: the better of planning again and of not using the additional bandwidth.
   double best_saved_ns = 0;
-  // The same for the fluid bound (sched/policy/fluid_bound.h): the gain of a schedule that fills every link.
+  // Of the fluid bound (sched/policy/fluid_bound.h): the gain of a schedule that fills every link.
   // best_saved_ns differs from this only because the search is not exhaustive.
   double bound_saved_ns = 0;
 };

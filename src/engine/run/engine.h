@@ -131,8 +131,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fail(Error error);
   // fail() for a failure of a user-defined function on this rank.
   void fail_of_user(Error error);
-  // The same, because this rank has no memory, which this itself does not need: the watch thread tells the others
-  // (tell_failure).
+  // fail() because this rank has no memory. It needs none itself: the watch thread tells the others (tell_failure).
   void fail_without_memory() noexcept;
   // Calls on_failure if the thread that failed had no memory for it.
   void tell_failure();

@@ -11,7 +11,7 @@ struct PlannedSchedule {
   Schedule schedule;
   uint64_t time_ticks = 0;    // predicted by the request's model; 0 if it moves nothing
   uint64_t phases_ticks = 0;  // if time_ticks comes from the model of steps: the time by whole phases
-  uint64_t slow_ticks = 0;    // the same by the model of steps, if unknown networks are slow; 0: there are none
+  uint64_t slow_ticks = 0;    // time by the model of steps if unknown networks are slow; 0: there are none
 };
 
 // Ties of the model of steps are common if a shared resource decides. They go to the schedule that is faster if a

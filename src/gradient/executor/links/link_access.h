@@ -26,7 +26,7 @@ class LinkAccess {
   // Fails the communicators of all links, because this rank cannot do its part while other ranks wait for it. Does
   // nothing if one has failed: then all ranks know.
   virtual void fail(const Error& error) = 0;
-  // The same because this rank has no memory, which this itself does not need.
+  // fail() because this rank has no memory. It needs none itself.
   virtual void fail_without_memory() = 0;
   // Fails the communicator of one link, because no rank will do its part on it any more. Does nothing if it has failed.
   virtual void fail_link(size_t link, const Error& error) = 0;
