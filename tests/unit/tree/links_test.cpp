@@ -101,6 +101,34 @@ TEST(Links, ThatLeadNowhereAreFound) {
             "docs/page.md: #second\n");
 }
 
+// Files and folders that a page names as `code` and that are not there: from the root, or in the map, below its row's.
+std::string missing_files(const SourceFile& page) {
+  static const std::regex row("^\\| ([a-z_]+(?:/[a-z_]+)*) \\|.*");
+  static const std::regex code("`([\\w./-]+)`"), from_root("(src|kernels|perf|tests|scripts|cmake|include|docs)/.*");
+  static const std::regex below("\\w+/");
+  std::string missing;
+  for (const std::string& line : prose_of(page)) {
+    std::smatch of;
+    const bool map = std::regex_match(line, of, row) && fs::is_directory(root() / of[1].str());
+    for (std::sregex_iterator at(line.begin(), line.end(), code), end; at != end; ++at) {
+      const std::string name = (*at)[1];
+      const bool is_file = std::regex_match(name, from_root);
+      if (!is_file && !(map && std::regex_match(name, below))) continue;
+      const fs::path path = is_file ? root() / name : root() / of[1].str() / name;
+      if (!fs::exists(path)) missing += page.path + ": " + name + "\n";
+    }
+  }
+  return missing;
+}
+
+TEST(Links, NamedFilesAreThere) {
+  for (const SourceFile& page : read_sources(root(), {"README.md", "docs"}, {".md"}))
+    EXPECT_EQ(missing_files(page), "");
+  const SourceFile page =
+      source_from_text("a.md", "`src/base/result.h`, `src/none.h`\n| src/base | `config/`, `gone/` |\n");
+  EXPECT_EQ(missing_files(page), "a.md: src/none.h\na.md: gone/\n");
+}
+
 }  // namespace
 }  // namespace links_test
 }  // namespace trestle
