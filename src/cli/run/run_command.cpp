@@ -16,12 +16,6 @@ using Words = std::vector<std::string>;
 constexpr std::array<const char*, 6> kOwnVariables = {"RANK",        "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
                                                       "MASTER_ADDR", "MASTER_PORT"};
 
-template <class T>
-T value_of(const std::string& option, Result<T> value) {
-  if (!value.ok()) throw CLI::ValidationError(option, value.error().message);
-  return std::move(value).value();
-}
-
 void add_program_options(CLI::App& app, RankProgram& program) {
   app.add_option("-n,--ranks", program.ranks, "Number of ranks of this program")
       ->type_name("N")
@@ -134,8 +128,12 @@ RunCommand::RunCommand(CLI::App& app)
   run_->formatter(std::make_shared<RunFormatter>());
   add_program_options(*run_, o.programs.emplace_back());
   const auto add = [this](const char* name, auto& value, auto parse, const char* type, const char* help) {
-    const auto take = [name, &value, parse](const std::string& text) { value = value_of(name, parse(text)); };
-    run_->add_option_function<std::string>(name, take, help)->type_name(type);
+    const auto why_wrong = [parse](const std::string& text) {
+      const auto parsed = parse(text);
+      return parsed.ok() ? std::string() : parsed.error().message;
+    };
+    const auto take = [&value, parse](const std::string& text) { value = parse(text).value(); };
+    run_->add_option_function<std::string>(name, take, help)->type_name(type)->check(why_wrong);
   };
   add("--bind", o.bind, parse_bind, "WHERE", "Where a rank may run: core, socket or none");
   add("--grace", o.grace_ns, parse_duration_ns, "TIME",
@@ -181,14 +179,14 @@ void RunCommand::parse_more_programs() {
     std::reverse(options.begin(), options.end());
     behind.parse(options);
   }
-  for (const RankProgram& program : options_.programs) {
-    if (parsed() && program.command.empty())
-      throw CLI::ValidationError("run", "a program is missing: trestle run -n 8 -- program [: -n 1 -- program ...]");
-  }
 }
 
 Result<int> RunCommand::run(const Environment& environment) {
-  for (RankProgram& program : options_.programs) TRY(set_variables(program, environment));
+  for (RankProgram& program : options_.programs) {
+    if (program.command.empty())
+      return invalid_argument("run: a program is missing: trestle run -n 8 -- program [: -n 1 -- program ...]");
+    TRY(set_variables(program, environment));
+  }
   return run_ranks(options_, environment);
 }
 

@@ -14,6 +14,7 @@ Error wrong(std::string_view part, const std::string& why) {
 }
 
 Result<uint16_t> parse_name(std::string_view name) {
+  if (name.empty()) return wrong(name, "the name of an algorithm is missing");
   const auto rows = algorithms();
   const auto found = row_named(rows, name, "an algorithm");
   if (!found.ok()) return Error{Code::kInvalidArgument, "TRESTLE_ALGO: " + found.error().message};

@@ -115,7 +115,7 @@ TEST(TrainOptions, GiveTheHalvesAndTheComputeTimes) {
 
 // Of tensors that lie apart: twice in the one message of all, never in the messages of one tensor.
 TEST(TrainOptions, CountCopies) {
-  const NamedFile file("copies.json", kThreeTensors);
+  const NamedFile file("apart.json", kThreeTensors);
   TrainOptions options = of_file(file, "4,1", "wfbp,sync");
   const TrainReport free = predict_training(options).value();
   EXPECT_EQ(train(options).value().find("copies"), std::string::npos);

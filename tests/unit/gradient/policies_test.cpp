@@ -32,7 +32,7 @@ TEST(Policies, AreNamedWithTheirArguments) {
 }
 
 TEST(Policies, RefuseWhatTheyDoNotKnow) {
-  EXPECT_EQ(refusal("fastest").substr(0, 54), "'fastest' is not a policy; there are naive, wfbp, sync,");
+  EXPECT_EQ(refusal("fastest").substr(0, 54), "'fastest' is not a policy; there are naive, wfbp, sync");
   EXPECT_EQ(refusal("wfbp:3"), "wfbp:3: \"3\" is one word too many; write wfbp");
   EXPECT_EQ(refusal("nearby:0"), "nearby:0: 0 is not from 1 to 1048576; write nearby[:N]");
   EXPECT_EQ(refusal("threshold:0"), "threshold:0: \"0\" is not at least one byte; write threshold[:BYTES]");

@@ -35,6 +35,7 @@ class Claims : public testing::Test {
 
   Held claim(size_t lane, uint64_t bytes, size_t count = 1) {
     const Held made = pool_.claim({streams_[lane], 0}, bytes, count);
+    if (made == nullptr) return made;
     EXPECT_EQ(made->blocks(), count);
     std::set<std::byte*> places;
     for (size_t i = 0; i < count; ++i) {

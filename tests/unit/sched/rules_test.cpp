@@ -69,7 +69,7 @@ TEST(AlgorithmRules, BadTextsAreQuoted) {
       {"ring,^hd", "'ring,^hd': a ^ may stand only before the first name"},
       {"allreduce:", "'allreduce:': the name of an algorithm is missing"},
       {"allreduce:ring;", "the name of an algorithm is missing"},
-      {"all_reduce:ring", "'all_reduce' is not a collective"},
+      {"all_reduced:ring", "'all_reduced' is not a collective; did you mean allreduce?"},
       {"allreduce:ring;allreduce:hd", "allreduce has a clause already"},
       {"ring;hd", "a clause for all collectives already"},
       {"sendrecv:ring", "point-to-point messages have no algorithms"},
