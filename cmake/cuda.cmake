@@ -53,9 +53,9 @@ function(trestle_find_cuda result why)
   string(PREPEND tried "${CUDAToolkit_NVCC_EXECUTABLE} ${CUDAToolkit_VERSION} ")
   if(NOT TRESTLE_NVCC_WORKS STREQUAL tried)
     trestle_cuda_code(code)
-    file(WRITE ${CMAKE_BINARY_DIR}/nvcc_works.cu "#include <bit>\nextern \"C\" __global__ void nothing() {}\n")
+    file(WRITE ${PROJECT_BINARY_DIR}/nvcc_works.cu "#include <bit>\nextern \"C\" __global__ void nothing() {}\n")
     execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++20 ${code}
-                            -o ${CMAKE_BINARY_DIR}/nvcc_works.fatbin ${CMAKE_BINARY_DIR}/nvcc_works.cu
+                            -o ${PROJECT_BINARY_DIR}/nvcc_works.fatbin ${PROJECT_BINARY_DIR}/nvcc_works.cu
                     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE said)
     if(failed)
       message(STATUS "nvcc cannot compile: ${said}")

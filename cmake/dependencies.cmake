@@ -3,7 +3,7 @@ option(TRESTLE_SODIUM "Use libsodium where found: tcp, shared memory and bootstr
 option(TRESTLE_HIGHWAY "Use Highway where found: SIMD kernels" ON)
 option(TRESTLE_JSON "Use nlohmann-json where found: topology files, JSON output, the trestle command" ON)
 option(TRESTLE_HWLOC "Use hwloc where found: where `trestle run` binds ranks, what `trestle topo` shows" ON)
-option(TRESTLE_CLI "Build the trestle command where CLI11 and nlohmann-json are found" ON)
+option(TRESTLE_CLI "Build the trestle command where CLI11 and nlohmann-json are found" ${PROJECT_IS_TOP_LEVEL})
 option(TRESTLE_PMIX "Use the headers of PMIx where found: ranks of mpirun and srun --mpi=pmix meet through the launcher" ON)
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND AND TRESTLE_SODIUM)

@@ -9,23 +9,6 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trestle)
 set(perf_dir ${CMAKE_INSTALL_LIBEXECDIR}/trestle) # their names are those of other measuring programs: not for bin
 set(nccl_dir ${CMAKE_INSTALL_LIBDIR}/trestle/nccl) # its name is that of another library: only those who ask for it find it
 
-# trestle_folders_below(RESULT TARGET): the folders' libraries that a target is linked from, itself included.
-function(trestle_folders_below result target)
-  set(found ${target})
-  set(open ${target})
-  while(open)
-    list(POP_FRONT open next)
-    get_target_property(links ${next} LINK_LIBRARIES)
-    foreach(link IN LISTS links)
-      if(link MATCHES "^trestle_" AND NOT link IN_LIST found)
-        list(APPEND found ${link})
-        list(APPEND open ${link})
-      endif()
-    endforeach()
-  endwhile()
-  set(${result} ${found} PARENT_SCOPE)
-endfunction()
-
 # ---- The libraries
 
 target_include_directories(trestle INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -40,27 +23,7 @@ if(TARGET trestle_nccl)
   install(TARGETS trestle_nccl LIBRARY DESTINATION ${nccl_dir} COMPONENT runtime NAMELINK_COMPONENT devel)
 endif()
 
-# All objects once more as one archive: what it needs is for its users to link (trestle::trestle_static, pkg-config --static).
-set(static_libraries stdc++ m ${CMAKE_DL_LIBS})
-if(SODIUM_FOUND)
-  list(APPEND static_libraries ${SODIUM_LIBRARIES})
-endif()
-if(TRESTLE_SIMD_KERNELS)
-  list(APPEND static_libraries ${HWY_LIBRARIES})
-endif()
-list(REMOVE_DUPLICATES static_libraries)
-if(TRESTLE_STATIC)
-  trestle_folders_below(folders trestle_comm)
-  trestle_folders_below(gradient_folders trestle_gradient_executor)
-  trestle_folders_below(compress_folders trestle_compress_exchange)
-  list(APPEND folders ${gradient_folders} ${compress_folders})
-  list(REMOVE_DUPLICATES folders)
-  set(objects $<TARGET_OBJECTS:trestle>)
-  foreach(folder IN LISTS folders)
-    list(APPEND objects $<TARGET_OBJECTS:${folder}>)
-  endforeach()
-  add_library(trestle_static STATIC ${objects})
-  set_target_properties(trestle_static PROPERTIES OUTPUT_NAME trestle LINKER_LANGUAGE CXX)
+if(TARGET trestle_static)
   install(TARGETS trestle_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT static)
   # Written here and not exported: C programs link it too, and an exported C++ archive wants a C++ compiler of them.
   configure_file(${CMAKE_CURRENT_LIST_DIR}/trestleStatic.cmake.in ${PROJECT_BINARY_DIR}/package/trestleStatic.cmake @ONLY)

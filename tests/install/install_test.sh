@@ -70,7 +70,8 @@ grep -q 'version: 0\.' "$work/newer.log" || fail "the version was refused for an
 
 # With pkg-config. Its output is split into single flags.
 read -ra flags < <(PKG_CONFIG_PATH="$work/all/$pc" pkg-config --cflags --libs trestle)
-"$compiler" "$work/example/main.c" "${flags[@]}" "-Wl,-rpath,$lib" -o "$work/with_pkg_config"
+rpath=-Wl,-rpath,$(PKG_CONFIG_PATH="$work/all/$pc" pkg-config --variable=libdir trestle)
+"$compiler" "$work/example/main.c" "${flags[@]}" "$rpath" -o "$work/with_pkg_config"
 needs_the_library "$work/with_pkg_config" || fail "pkg-config does not lead to the shared library"
 run_it "$work/with_pkg_config"
 read -ra flags < <(PKG_CONFIG_PATH="$work/archive/$pc" pkg-config --static --cflags --libs trestle)
@@ -92,4 +93,26 @@ if [[ -e "$build/nccl/libnccl.so.2" ]]; then
     fail "libnccl.so.2 does not find its library after a move: $(ldd "$shim")"
 fi
 PKG_CONFIG_PATH="$work/moved/$pc" pkg-config --cflags trestle | grep "$work/moved" >/dev/null || fail "the pkg-config file names a fixed prefix"
+
+# As a part of another project, which is only configured: it gets the library, and nothing else unless it asks.
+mkdir "$work/whole"
+cat >"$work/whole/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(whole LANGUAGES C)
+add_subdirectory("$source_folder" trestle)
+add_executable(example "$source_folder/tests/install/example/main.c")
+target_link_libraries(example PRIVATE trestle::trestle)
+if(TRESTLE_STATIC)
+  target_link_libraries(example PRIVATE trestle::trestle_static)
+endif()
+END
+for static in OFF ON; do
+  cmake -S "$work/whole" -B "$work/whole/$static" -DTRESTLE_STATIC=$static -DTRESTLE_CUDA=OFF -DCMAKE_C_COMPILER="$compiler" \
+    >"$work/whole.log" 2>&1 || fail "add_subdirectory: $(cat "$work/whole.log")"
+done
+targets=$(cmake --build "$work/whole/OFF" --target help)
+grep -qw trestle <<<"$targets" || fail "add_subdirectory builds no library: $targets"
+if grep -qwE 'trestle_cli|trestle_perf|trestle_nccl|trestle_static|trestle_test_header' <<<"$targets"; then
+  fail "add_subdirectory builds more than was asked for: $targets"
+fi
 echo "install_test: passed"
