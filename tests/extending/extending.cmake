@@ -30,7 +30,7 @@ if(NOT TRESTLE_SANITIZE AND NOT TRESTLE_COVERAGE)
   trestle_extending(extending_transport_test transport.patch 2 transport_conformance_test "*metered*:TransportCatalog.*"
     trestle_transport trestle_memory trestle_kernels trestle_base ${others})
   # Tests the same transport in a communicator that selects it by TRESTLE_TRANSPORT.
-  trestle_extending(extending_selection_test transport.patch 2 communicator_test "*metered*"
+  trestle_extending(extending_selection_test transport.patch 2 comm_test "*metered*"
     trestle_comm trestle_rendezvous trestle_control_mesh trestle_engine trestle_device trestle_kernels_cuda
     trestle_express trestle_sched trestle_algorithms trestle_plan trestle_topology trestle_nvml
     trestle_transport trestle_memory trestle_kernels trestle_base ${others})

@@ -7,6 +7,7 @@
 #include "study/paper_systems.h"
 
 namespace trestle {
+namespace agreement_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -266,4 +267,5 @@ TEST(Thousand, RanksOfThePapersSystemsRunForReal) {
 }
 
 }  // namespace
+}  // namespace agreement_test
 }  // namespace trestle

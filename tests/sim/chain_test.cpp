@@ -6,6 +6,7 @@
 #include "sim/cluster.h"
 
 namespace trestle {
+namespace chain_test {
 namespace {
 
 constexpr uint64_t kBytes = uint64_t{1} << 20;
@@ -72,4 +73,5 @@ TEST(Chain, IsTheRingsPlan) {
 }
 
 }  // namespace
+}  // namespace chain_test
 }  // namespace trestle

@@ -12,6 +12,7 @@
 #include "unit/engine/grids.h"
 
 namespace trestle {
+namespace dimensions_test {
 namespace {
 
 struct Case {
@@ -321,4 +322,5 @@ INSTANTIATE_TEST_SUITE_P(Sim, Ways,
                          });
 
 }  // namespace
+}  // namespace dimensions_test
 }  // namespace trestle

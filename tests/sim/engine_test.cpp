@@ -9,6 +9,7 @@
 #include "tests/sim/jobs.h"
 
 namespace trestle {
+namespace engine_test {
 namespace {
 
 class Grids : public testing::TestWithParam<std::vector<int32_t>> {};
@@ -86,4 +87,5 @@ TEST(Deadlock, IsReportedWithWhatIsAwaited) {
 }
 
 }  // namespace
+}  // namespace engine_test
 }  // namespace trestle

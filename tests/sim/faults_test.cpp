@@ -6,6 +6,7 @@
 #include "sim/cluster.h"
 
 namespace trestle {
+namespace faults_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -106,4 +107,5 @@ TEST(Dead, LinkWithoutADeadlineIsReportedAtOnce) {
 }
 
 }  // namespace
+}  // namespace faults_test
 }  // namespace trestle

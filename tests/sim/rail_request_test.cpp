@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace trestle {
+namespace rail_request_test {
 namespace {
 
 std::string refusal(const std::string& text) {
@@ -88,4 +89,5 @@ TEST(RailRequest, OfAnUnknownRailNamesThoseThatExist) {
 }
 
 }  // namespace
+}  // namespace rail_request_test
 }  // namespace trestle

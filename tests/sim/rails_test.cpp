@@ -11,6 +11,7 @@
 #include "tests/sim/jobs.h"
 
 namespace trestle {
+namespace rails_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -316,4 +317,5 @@ TEST(SimLinks, HaveTheRailsOfTheFileAndShareWhatIsNotStated) {
 }
 
 }  // namespace
+}  // namespace rails_test
 }  // namespace trestle

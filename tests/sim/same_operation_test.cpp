@@ -5,6 +5,7 @@
 #include "transport/agreement.h"
 
 namespace trestle {
+namespace same_operation_test {
 namespace {
 
 class SimAgreement : public ::testing::Test {
@@ -56,4 +57,5 @@ TEST_F(SimAgreement, NoticesAreHeard) {
 }
 
 }  // namespace
+}  // namespace same_operation_test
 }  // namespace trestle

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace trestle {
+namespace steps_model_test {
 namespace {
 
 constexpr uint64_t kPsPerNs = 1000;
@@ -242,4 +243,5 @@ TEST(Size, OfTheGroupCostsNoMoreThanItsSteps) {
 }
 
 }  // namespace
+}  // namespace steps_model_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "tests/sim/jobs.h"
 
 namespace trestle {
+namespace uneven_test {
 namespace {
 
 // A reduce-scatter-v of int32, whose sums are exact.
@@ -83,4 +84,5 @@ TEST(UnevenBlocks, ALongBlockWaitsForTheOneBeforeTheShortOnes) {
 }
 
 }  // namespace
+}  // namespace uneven_test
 }  // namespace trestle

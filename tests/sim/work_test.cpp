@@ -5,6 +5,7 @@
 #include "tests/sim/jobs.h"
 
 namespace trestle {
+namespace work_test {
 namespace {
 
 SimOptions options_with(const Topology& topology, const SimWork& work, uint64_t seed) {
@@ -84,4 +85,5 @@ TEST(SimWork, OfASlowRankTakesLonger) {
 }
 
 }  // namespace
+}  // namespace work_test
 }  // namespace trestle

@@ -13,14 +13,15 @@
 namespace trestle {
 namespace {
 
-constexpr std::array kCollectives = {SparseCollective::kRing, SparseCollective::kTree, SparseCollective::kAllGather};
+constexpr std::array kChosenCollectives = {SparseCollective::kRing, SparseCollective::kTree,
+                                           SparseCollective::kAllGather};
 
 struct Choice {
   SparseExchange exchange;
   SparseCosts costs;
   SparseRules rules;
   SparseCollective chosen = SparseCollective::kRing;
-  std::array<SparseCollective, 3> order = kCollectives;  // the fastest first
+  std::array<SparseCollective, 3> order = kChosenCollectives;  // the fastest first
   double dense_ring_s = 0;
 };
 

@@ -10,8 +10,8 @@ namespace trestle {
 namespace {
 
 constexpr double kFloatBytes = 4;
-constexpr SparseCollective kCollectives[] = {SparseCollective::kRing, SparseCollective::kTree,
-                                             SparseCollective::kAllGather};
+constexpr SparseCollective kSparseCollectives[] = {SparseCollective::kRing, SparseCollective::kTree,
+                                                   SparseCollective::kAllGather};
 
 SparseExchange exchange_of(const NetworkModel& network, double bytes, double ratio) {
   return {bytes, ratio, network.workers, network.startup_s, network.per_byte_s};
@@ -39,11 +39,11 @@ class Passes {
   // ratio is 1, or fills a pass, or is at or just below a ratio at which the rules change to another collective.
   std::vector<double> candidates() const {
     std::vector<double> ratios = {1};
-    for (const SparseCollective collective : kCollectives) {
+    for (const SparseCollective collective : kSparseCollectives) {
       const SparseHalves unit = sparse_halves(network_, collective, 1);
       ratios.push_back(room(backward_s_, unit.backward));
       ratios.push_back(room(forward_s_, unit.forward));
-      for (const SparseCollective other : kCollectives) ratios.push_back(tie(collective, other));
+      for (const SparseCollective other : kSparseCollectives) ratios.push_back(tie(collective, other));
     }
     return ratios;
   }

@@ -1,14 +1,9 @@
 # Streams and memory of devices through the public header.
 if(TARGET trestle AND TRESTLE_WITH_CUDA)
   # The fake driver by the name of the driver, which the library loads: it finds the one that the test is linked with.
-  set(fake ${CMAKE_SOURCE_DIR}/tests/unit/device)
-  add_library(fake_cuda SHARED ${fake}/fake_driver.cpp ${fake}/fake_entries.cpp ${fake}/fake_kernels.cpp
-                               ${fake}/fake_board.cpp ${fake}/fake_described.cpp ${fake}/fake_shared_memory.cpp
-                               ${fake}/fake_graphs.cpp ${fake}/fake_streams.cpp)
+  add_library(fake_cuda SHARED $<TARGET_OBJECTS:fake_driver_objects>)
   set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                                              LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_cuda)
-  target_include_directories(fake_cuda PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_include_directories(fake_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(fake_cuda PRIVATE trestle_kernels trestle_kernels_cuda Threads::Threads)
   trestle_test(NAME api_cuda_test LABEL local LIBS trestle_api_calls trestle_device fake_cuda SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cuda_board_processes_test.cpp

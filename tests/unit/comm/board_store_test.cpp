@@ -8,6 +8,7 @@
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
+namespace board_store_test {
 namespace {
 
 constexpr int32_t kRanks = 3;
@@ -135,4 +136,5 @@ TEST_F(BoardStores, LeaveNothingWhereTheDriverFails) {
 }
 
 }  // namespace
+}  // namespace board_store_test
 }  // namespace trestle

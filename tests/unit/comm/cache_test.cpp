@@ -7,6 +7,7 @@
 #include "comm/calls/schedule_cache.h"
 
 namespace trestle {
+namespace cache_test {
 namespace {
 
 struct Caches : testing::Test {
@@ -131,4 +132,5 @@ TEST(Schedules, ArePlannedOncePerWhatTheyFollowFrom) {
 }
 
 }  // namespace
+}  // namespace cache_test
 }  // namespace trestle

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace trestle {
+namespace call_check_test {
 namespace {
 
 std::vector<std::string> names() {
@@ -207,4 +208,5 @@ TEST(CallCheck, ForgetsWhatIsOldAndIgnoresNonsense) {
 }
 
 }  // namespace
+}  // namespace call_check_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "comm/communicator/communicator.h"
 
 namespace trestle {
+namespace communicator_express_test {
 namespace {
 
 // Two ranks of this thread. The first caller does not find its peer's part, gives up after a few looks and leaves an
@@ -88,4 +89,5 @@ TEST_F(ExpressOfTwo, NobodyOvertakesWhatIsOnTheStream) {
 }
 
 }  // namespace
+}  // namespace communicator_express_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "comm/communicator/communicator.h"
 
 namespace trestle {
+namespace communicator_log_test {
 namespace {
 
 std::string logged(LogLevel level, uint32_t subsystems, const char* dims) {
@@ -57,4 +58,5 @@ TEST(CommunicatorLog, TellsNothingAtWarnOrOfOtherSubsystems) {
 }
 
 }  // namespace
+}  // namespace communicator_log_test
 }  // namespace trestle

@@ -15,6 +15,7 @@
 #include "transport/catalog.h"
 
 namespace trestle {
+namespace communicator_transport_test {
 namespace {
 
 using Ranks = std::vector<std::shared_ptr<Communicator>>;
@@ -95,4 +96,5 @@ TEST_P(CommunicatorTransport, IsUsedWhereTheVariableNamesIt) {
 }
 
 }  // namespace
+}  // namespace communicator_transport_test
 }  // namespace trestle

@@ -13,6 +13,7 @@
 
 namespace trestle {
 namespace communicator_unmade_test {
+namespace communicator_unmade_test {
 namespace {
 
 CommunicatorSettings settings_that_measure() {
@@ -81,5 +82,6 @@ TEST(CommunicatorUnmade, HasEndedWhoeverStillLooksAtIt) {
 }
 
 }  // namespace
+}  // namespace communicator_unmade_test
 }  // namespace communicator_unmade_test
 }  // namespace trestle

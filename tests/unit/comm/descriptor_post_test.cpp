@@ -17,6 +17,7 @@
 #include "transport/socket/socket.h"
 
 namespace trestle {
+namespace descriptor_post_test {
 namespace {
 
 constexpr const char* kJob = "0123456789abcdef0123456789abcdef";
@@ -107,4 +108,5 @@ TEST_F(Posts, TakeNothingFromOtherUsers) {
 }
 
 }  // namespace
+}  // namespace descriptor_post_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "machine/gpu/nvml_gpus.h"
 
 namespace trestle {
+namespace device_links_test {
 namespace {
 
 Topology of_sizes(std::initializer_list<int32_t> sizes) {
@@ -110,13 +111,14 @@ TEST(DeviceLinks, AllRanksAgreeOnTheWorst) {
 }
 
 TEST(DeviceLinks, WhatCannotBeReadNamesItsRank) {
-  const std::string good = encode({{DeviceWay::kPeers, 300}});
+  const std::string good = encode(std::vector<DeviceLink>{{DeviceWay::kPeers, 300}});
   std::string unknown_way = good;
   unknown_way[4] = 3;
   for (const std::string& bad :
-       {std::string(), good + "x", good.substr(0, good.size() - 1), encode({}), unknown_way,
-        encode({{DeviceWay::kPeers, 0}}), encode({{DeviceWay::kPeers, UINT64_MAX}}),
-        good.substr(0, good.size() - 1) + char{2}, encode({{DeviceWay::kPeers, 300}, {DeviceWay::kPeers, 300}})}) {
+       {std::string(), good + "x", good.substr(0, good.size() - 1), encode(std::vector<DeviceLink>{}), unknown_way,
+        encode(std::vector<DeviceLink>{{DeviceWay::kPeers, 0}}),
+        encode(std::vector<DeviceLink>{{DeviceWay::kPeers, UINT64_MAX}}), good.substr(0, good.size() - 1) + char{2},
+        encode(std::vector<DeviceLink>{{DeviceWay::kPeers, 300}, {DeviceWay::kPeers, 300}})}) {
     const auto worst = worst_links({good, bad}, 1, {"rank 0", "rank 1 (host a, pid 7)"});
     ASSERT_FALSE(worst.ok());
     EXPECT_EQ(worst.error().code, Code::kRemoteError);
@@ -125,4 +127,5 @@ TEST(DeviceLinks, WhatCannotBeReadNamesItsRank) {
 }
 
 }  // namespace
+}  // namespace device_links_test
 }  // namespace trestle

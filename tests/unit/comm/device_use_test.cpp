@@ -11,6 +11,7 @@
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
+namespace device_use_test {
 namespace {
 
 class DeviceUses : public WithFakeDriver, public testing::WithParamInterface<SharedPlace> {
@@ -120,4 +121,5 @@ TEST_F(DeviceOpenings, ByADescriptorEndWithTheirUser) {
 }
 
 }  // namespace
+}  // namespace device_use_test
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include "comm/setup/topology_agreement.h"
 
 namespace trestle {
+namespace named_rails_test {
 namespace {
 
 Topology grid(size_t dimensions) {
@@ -142,4 +143,5 @@ TEST(TopologyOffer, DamagedOnesAreRefusedOrHarmless) {
 }
 
 }  // namespace
+}  // namespace named_rails_test
 }  // namespace trestle

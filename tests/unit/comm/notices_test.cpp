@@ -13,6 +13,7 @@
 #include "control_mesh/letter_kind.h"
 
 namespace trestle {
+namespace notices_test {
 namespace {
 
 std::string letter(uint64_t number, const std::string& text) {
@@ -62,4 +63,5 @@ TEST(FailureListeners, HearAFailureForAsLongAsTheyAreRegistered) {
 }
 
 }  // namespace
+}  // namespace notices_test
 }  // namespace trestle

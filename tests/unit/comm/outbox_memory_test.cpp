@@ -13,6 +13,7 @@
 
 namespace trestle {
 namespace outbox_memory_test {
+namespace outbox_memory_test {
 namespace {
 
 class Outboxes : public WithFakeDriver {
@@ -230,5 +231,6 @@ TEST(MemoryAddresses, ThatAreNoneAreRefused) {
 }
 
 }  // namespace
+}  // namespace outbox_memory_test
 }  // namespace outbox_memory_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "unit/device/with_fake_driver.h"
 
 namespace trestle {
+namespace peer_reach_test {
 namespace {
 
 class PeerReach : public WithFakeDriver {
@@ -118,4 +119,5 @@ TEST_F(PeerReach, AProbeThatIsNotMadeLeavesNothing) {
 }
 
 }  // namespace
+}  // namespace peer_reach_test
 }  // namespace trestle

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace trestle {
+namespace port_needs_test {
 namespace {
 
 TEST(PortNeeds, AreTheListenersOfAllRanksOfTheHost) {
@@ -44,4 +45,5 @@ TEST(PortNeeds, TransportsWithInterfacesOfTheirOwnDoNotAddUp) {
 }
 
 }  // namespace
+}  // namespace port_needs_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 
 namespace trestle {
+namespace routing_test {
 namespace {
 
 // One letter per rank: its host. A digit after the letter: its process there (without digits every rank has its own).
@@ -161,4 +162,5 @@ TEST(Routing, OneRankSharesMemoryWithNobody) {
 }
 
 }  // namespace
+}  // namespace routing_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "topology/topology.h"
 
 namespace trestle {
+namespace settings_test {
 namespace {
 
 CommunicatorSettings child_of(const char* algorithm) {
@@ -98,4 +99,5 @@ TEST_F(ControlRails, OfASplitOffCommunicatorAreItsParents) {
 }
 
 }  // namespace
+}  // namespace settings_test
 }  // namespace trestle

@@ -5,6 +5,7 @@
 #include "comm/split/splits_in_progress.h"
 
 namespace trestle {
+namespace split_parts_test {
 namespace {
 
 TEST(SplitLetters, PartsArriveAsTheyWereSent) {
@@ -100,4 +101,5 @@ TEST(SplitsInProgress, ExchangesAreCounted) {
 }
 
 }  // namespace
+}  // namespace split_parts_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "comm/watch/statistics_text.h"
 
 namespace trestle {
+namespace statistics_test {
 namespace {
 
 class HandClock : public Clock {
@@ -127,4 +128,5 @@ TEST(ByteMeter, KeepsItsPeak) {
 }
 
 }  // namespace
+}  // namespace statistics_test
 }  // namespace trestle

@@ -1,7 +1,7 @@
 trestle_test(NAME launch_plan_test LABEL unit LIBS trestle_kernels_cuda SOURCES ${CMAKE_CURRENT_LIST_DIR}/launch_plan_test.cpp)
 if(TRESTLE_WITH_CUDA)
   # In place of libcuda.so.1: see fake_driver.h.
-  add_library(fake_driver SHARED
+  add_library(fake_driver_objects OBJECT
     ${CMAKE_CURRENT_LIST_DIR}/fake_driver.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_board.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_described.cpp
@@ -10,8 +10,10 @@ if(TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/fake_shared_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_graphs.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_streams.cpp)
-  target_include_directories(fake_driver PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_include_directories(fake_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(fake_driver_objects PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(fake_driver_objects SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(fake_driver_objects PRIVATE trestle_kernels trestle_kernels_cuda)
+  add_library(fake_driver SHARED $<TARGET_OBJECTS:fake_driver_objects>)
   target_link_libraries(fake_driver PRIVATE trestle_kernels trestle_kernels_cuda Threads::Threads)
   trestle_test(NAME device_test LABEL unit LIBS trestle_device trestle_kernels SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/copy_batch_test.cpp

@@ -66,7 +66,8 @@ TEST(PerfTable, LinesAreThoseOfNcclTests) {
     const std::vector<std::string> lines = header_lines(false, columns);
     const std::string row = row_head(head) + row_half(&plain, columns) + row_half(nullptr, columns);
     EXPECT_EQ(lines[1].size(), (row + row_end(head, columns)).size());
-    if (!columns.backends && !columns.timestamps) EXPECT_EQ(lines[1].size(), lines[2].size());  // these have no unit
+    if (columns.backends || columns.timestamps) continue;  // these have no unit
+    EXPECT_EQ(lines[1].size(), lines[2].size());
   }
 }
 

@@ -10,6 +10,7 @@
 #include "rendezvous/unique_id.h"
 
 namespace trestle {
+namespace codec_test {
 namespace {
 
 UniqueId sample_id(const std::string& ip) {
@@ -242,4 +243,5 @@ TEST(DisseminationTest, NonsenseIsNoticed) {
 }
 
 }  // namespace
+}  // namespace codec_test
 }  // namespace trestle

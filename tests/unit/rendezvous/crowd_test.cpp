@@ -18,6 +18,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace crowd_test {
 namespace {
 
 // Simulated ranks of one job, and the server that they come to. One thread drives them all.
@@ -322,4 +323,5 @@ TEST(CrowdTest, ARankWithoutASecretSaysAtOnceThatItsRootIsGone) {
 }
 
 }  // namespace
+}  // namespace crowd_test
 }  // namespace trestle

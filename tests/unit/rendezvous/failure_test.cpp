@@ -13,6 +13,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace failure_test {
 namespace {
 
 // A simulated rank. It sends what a rank sends at a rendezvous, but only as much as the test wants.
@@ -321,4 +322,5 @@ TEST(HolderTest, TellsThoseAtItsDoorBeforeItsOwnFailureEndsIt) {
 }
 
 }  // namespace
+}  // namespace failure_test
 }  // namespace trestle

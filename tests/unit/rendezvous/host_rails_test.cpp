@@ -10,6 +10,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace host_rails_test {
 namespace {
 
 HostRailsRequest met(const std::string& at, const std::string& rails = "") {
@@ -112,4 +113,5 @@ TEST(MeetingText, OfAStrangerIsRefused) {
 }
 
 }  // namespace
+}  // namespace host_rails_test
 }  // namespace trestle

@@ -16,6 +16,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace join_test {
 namespace {
 
 std::string blob(int32_t rank, int round) {
@@ -275,4 +276,5 @@ TEST(JoinTest, BadStoreIsRefused) {
 }
 
 }  // namespace
+}  // namespace join_test
 }  // namespace trestle

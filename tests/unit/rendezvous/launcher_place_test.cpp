@@ -8,6 +8,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace launcher_place_test {
 namespace {
 
 const bool kWatched = watch_forks();
@@ -69,4 +70,5 @@ TEST(LauncherPlace, OneRankNeedsNone) {
 }
 
 }  // namespace
+}  // namespace launcher_place_test
 }  // namespace trestle

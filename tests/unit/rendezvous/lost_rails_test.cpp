@@ -20,6 +20,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace lost_rails_test {
 namespace {
 
 constexpr size_t kRails = 2;
@@ -395,4 +396,5 @@ TEST(MeshRails, LeadToOtherHostsOverSeveralRails) {
 }
 
 }  // namespace
+}  // namespace lost_rails_test
 }  // namespace trestle

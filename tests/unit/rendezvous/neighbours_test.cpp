@@ -16,6 +16,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace neighbours_test {
 namespace {
 
 const Error kFailure{Code::kSystemError, "rank 7 has no memory"};
@@ -286,4 +287,5 @@ TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
 }
 
 }  // namespace
+}  // namespace neighbours_test
 }  // namespace trestle

@@ -12,6 +12,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace open_test {
 namespace {
 
 // The log of rank 0 when it should meet others at `host`. It fails at its listener, because the port is taken on
@@ -61,4 +62,5 @@ TEST(OpenRendezvous, IsSaidOnceForAJob) {
 }
 
 }  // namespace
+}  // namespace open_test
 }  // namespace trestle

@@ -11,6 +11,7 @@
 #include "rendezvous/pmi/pmi_client.h"
 
 namespace trestle {
+namespace pmi_client_test {
 namespace {
 
 WaitLimit in_two_minutes() {
@@ -235,4 +236,5 @@ TEST(PmiClient, APortIsConnectedTo) {
 }
 
 }  // namespace
+}  // namespace pmi_client_test
 }  // namespace trestle

@@ -12,6 +12,7 @@
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
+namespace refusal_test {
 namespace {
 
 void expect_all(const std::vector<Joined>& results, Code code, const std::vector<std::string>& parts) {
@@ -266,4 +267,5 @@ TEST(RefusalTest, ARankThatGoesAwayIsNotWaitedFor) {
 }
 
 }  // namespace
+}  // namespace refusal_test
 }  // namespace trestle

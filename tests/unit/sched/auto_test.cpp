@@ -11,6 +11,7 @@
 #include "unit/sched/systems.h"
 
 namespace trestle {
+namespace auto_test {
 namespace {
 
 double time_ns(PolicyCase& test, uint64_t ticks) {
@@ -228,4 +229,5 @@ TEST(Auto, PlansAMillionRanksLikeAThousand) {
 }
 
 }  // namespace
+}  // namespace auto_test
 }  // namespace trestle

@@ -11,6 +11,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace board_cost_test {
 namespace {
 
 constexpr uint64_t kMostPublished = 8192;  // TRESTLE_EXPRESS_BYTES
@@ -119,4 +120,5 @@ TEST(BoardCost, IsNoMoreThanThatOfTheNextSizeWithASchedule) {
 }
 
 }  // namespace
+}  // namespace board_cost_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "topology/calibration_file.h"
 
 namespace trestle {
+namespace calibration_file_test {
 namespace {
 
 Topology asked() {
@@ -171,4 +172,5 @@ TEST_F(CalibrationFile, WhereNothingCanBeWritten) {
 }
 
 }  // namespace
+}  // namespace calibration_file_test
 }  // namespace trestle

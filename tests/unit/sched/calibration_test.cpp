@@ -9,6 +9,7 @@
 #include "sched/model/cost.h"
 
 namespace trestle {
+namespace calibration_test {
 namespace {
 
 Topology grid(const std::vector<int32_t>& sizes) {
@@ -212,4 +213,5 @@ TEST(Calibration, KeepsTheNamesOfRailsButNotTheirRates) {
 }
 
 }  // namespace
+}  // namespace calibration_test
 }  // namespace trestle

@@ -8,6 +8,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace candidates_test {
 namespace {
 
 Topology grid() {
@@ -120,4 +121,5 @@ TEST(Steps, TellWhenLinksAreBusy) {
 }
 
 }  // namespace
+}  // namespace candidates_test
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace converging_test {
 namespace {
 
 // As scripts/lab makes them: hosts on one machine, one rank each, joined by tcp of no known rate.
@@ -111,4 +112,5 @@ TEST(Converging, CostsTheModelOfStepsAsMuch) {
 }
 
 }  // namespace
+}  // namespace converging_test
 }  // namespace trestle

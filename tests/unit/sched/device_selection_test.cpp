@@ -10,6 +10,7 @@
 #include "topology/device_topology.h"
 
 namespace trestle {
+namespace device_selection_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -88,4 +89,5 @@ TEST(DeviceSelection, OneDimensionCostsAsMuchAsAllRanks) {
 }
 
 }  // namespace
+}  // namespace device_selection_test
 }  // namespace trestle

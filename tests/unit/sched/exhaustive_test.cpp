@@ -10,6 +10,7 @@
 #include "unit/sched/systems.h"
 
 namespace trestle {
+namespace exhaustive_test {
 namespace {
 
 constexpr size_t kLinks = 2;
@@ -161,4 +162,5 @@ TEST(Exhaustive, OptimumOfTinySystemsBesideWhatIsFound) {
 }
 
 }  // namespace
+}  // namespace exhaustive_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace few_sources_test {
 namespace {
 
 TEST(FewSources, TakeTheNextNameOfAList) {
@@ -45,4 +46,5 @@ TEST(FewSources, RefuseAnAlgorithmThatNeedsMore) {
 }
 
 }  // namespace
+}  // namespace few_sources_test
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include "unit/sched/systems.h"
 
 namespace trestle {
+namespace lp_split_test {
 namespace {
 
 // Solves a * x = b of n equations. False: it is singular.
@@ -214,4 +215,5 @@ TEST(FluidBound, IsTheIdealTimeWhereEveryLinkCanBeKeptBusy) {
 }
 
 }  // namespace
+}  // namespace lp_split_test
 }  // namespace trestle

@@ -6,6 +6,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace rules_test {
 namespace {
 
 std::string names(const AlgorithmRules::Entry* entry) {
@@ -287,4 +288,5 @@ TEST(SelectByRule, PointToPointIsRefused) {
 }
 
 }  // namespace
+}  // namespace rules_test
 }  // namespace trestle

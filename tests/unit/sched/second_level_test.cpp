@@ -11,6 +11,7 @@
 #include "unit/sched/systems.h"
 
 namespace trestle {
+namespace second_level_test {
 namespace {
 
 PolicyCase second_level_case(const Topology& topology, uint64_t bytes, uint32_t chunks) {
@@ -198,4 +199,5 @@ TEST(SecondLevel, CutsSegmentsByTheRateOfTheRail) {
 }
 
 }  // namespace
+}  // namespace second_level_test
 }  // namespace trestle

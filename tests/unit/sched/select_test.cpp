@@ -12,6 +12,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace select_test {
 namespace {
 
 Topology random_topology(Rng& rng) {
@@ -497,4 +498,5 @@ TEST(RankOrder, RefusesWhatDoesNotKeepItWithThoseThatDo) {
 }
 
 }  // namespace
+}  // namespace select_test
 }  // namespace trestle

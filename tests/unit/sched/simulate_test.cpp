@@ -9,6 +9,7 @@
 #include "sched/policy/priority_rules.h"
 
 namespace trestle {
+namespace simulate_test {
 namespace {
 
 struct Builder {
@@ -307,4 +308,5 @@ TEST(EqualChunks, PartsAreWholeAlignedAndSumUp) {
 }
 
 }  // namespace
+}  // namespace simulate_test
 }  // namespace trestle

@@ -9,6 +9,7 @@
 #include "study/paper.h"
 
 namespace trestle {
+namespace themis_invariants_test {
 namespace {
 
 Topology random_system(Rng& rng) {
@@ -261,4 +262,5 @@ TEST(Paper, BadInputIsRefusedInWords) {
 }
 
 }  // namespace
+}  // namespace themis_invariants_test
 }  // namespace trestle

@@ -7,6 +7,7 @@
 #include "themis_vectors.h"
 
 namespace trestle {
+namespace themis_vectors_test {
 namespace {
 
 PaperResult run(PaperCase input, const std::string& policy, const std::string& intra) {
@@ -139,4 +140,5 @@ TEST(PaperSystems, HaveTheRanksOfTheTable) {
 }
 
 }  // namespace
+}  // namespace themis_vectors_test
 }  // namespace trestle

@@ -11,6 +11,7 @@
 #include "sched/select/select.h"
 
 namespace trestle {
+namespace uneven_test {
 namespace {
 
 Topology grid(const std::vector<int32_t>& sizes, TransportKind transport) {
@@ -152,4 +153,5 @@ TEST(UnevenChoice, IsTheFastestByThePredictionOfTheseLengths) {
 }
 
 }  // namespace
+}  // namespace uneven_test
 }  // namespace trestle
