@@ -71,7 +71,7 @@ TEST(InfoTest, VariablesThatDiffer) {
   EXPECT_EQ(changed.count("TRESTLE_EAGER\""), 0) << changed.output();
   expect_refusals({{{"env"}, "TRESTLE_ALGO: 'rign' is not an algorithm; did you mean ring?"}},
                   [] { setenv("TRESTLE_ALGO", "rign", 1); });
-  expect_refusals({{{"env"}, "TRESTLE_SCHED: 'thamis' is not a schedule policy; did you mean themis?"}},
+  expect_refusals({{{"env"}, "TRESTLE_SCHED=thamis: must be one of baseline,themis,auto (did you mean themis?)"}},
                   [] { setenv("TRESTLE_SCHED", "thamis", 1); });
   expect_refusals({{{"env"}, "TRESTLE_HOST_PATH=atuo: must be one of off,auto,on (did you mean auto?)"}},
                   [] { setenv("TRESTLE_HOST_PATH", "atuo", 1); });

@@ -104,6 +104,8 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   std::unique_ptr<Operation> operation;
   if (idle == idle_.end() || idle->second.empty()) {
     operation = std::make_unique<Operation>(*this, prepared);
+    auto& kept = idle_[prepared.get()];
+    kept.reserve(kept.capacity() + 1);  // so give_back() needs no memory
   } else {
     operation = std::move(idle->second.back());
     idle->second.pop_back();

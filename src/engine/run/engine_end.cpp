@@ -161,11 +161,9 @@ bool Engine::cancel_queued(const Failure& failure) {
 
 // The end of an operation that has left its stream, or never came to it.
 void Engine::retire(Operation* operation) {
-  const ScopeExit ended([this] {  // also without the memory to keep it for reuse
-    pending_.fetch_sub(1, std::memory_order_acq_rel);
-    if (sleepers() != 0) wake();
-  });
   give_back(operation);
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+  if (sleepers() != 0) wake();
 }
 
 void Engine::close(int linger_ms, int64_t give_up_ns) {

@@ -221,15 +221,23 @@ TEST_F(StoreTest, AFailureThatAKilledJobLeftIsNotOurs) {
 // Any process may have the number of a killed one. In a container the numbers are always the same.
 TEST_F(StoreTest, TheProcessNumberOfAKilledRankMayBeAnybodys) {
   for (const int32_t rank : {0, 1}) {
-    const std::filesystem::path left = leave_files_of_a_killed_rank(configs(2)[static_cast<size_t>(rank)], directory_);
+    // A store of their own: each process counts the communicators that it makes in a store.
+    const std::string store = directory_ + "/" + std::to_string(rank);
+    ASSERT_EQ(mkdir(store.c_str(), 0700), 0);
+    auto both = configs(2);
+    for (auto& config : both) config.store = "file:" + store;
+    const std::filesystem::path left = leave_files_of_a_killed_rank(both[static_cast<size_t>(rank)], store);
     std::fstream card(left / ("rank-" + std::to_string(rank)), std::ios::in | std::ios::out | std::ios::binary);
     const int32_t own = getpid();
     card.seekp(-5, std::ios::end);  // there is one byte after the number
     card.write(reinterpret_cast<const char*>(&own), sizeof own);
     card.close();
-    auto ranks = all_of(join_all(configs(2)));
-    ASSERT_EQ(ranks.size(), 2u);
-    exchange(ranks);
+    {
+      auto ranks = all_of(join_all(both));
+      ASSERT_EQ(ranks.size(), 2u);
+      exchange(ranks);
+    }
+    EXPECT_EQ(rmdir(store.c_str()), 0);
   }
 }
 
