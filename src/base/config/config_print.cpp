@@ -117,7 +117,7 @@ std::string config_markdown() {
 std::vector<ShownVariable> shown_variables(const Config& config, const std::string& word, bool changed) {
   const auto holds = [&word](const std::string& text) {
     const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-    return word.empty() || !std::ranges::search(text, word, same).empty();
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end() || word.empty();
   };
   std::vector<ShownVariable> shown;
   for (size_t i = 0; i < config.values.size(); ++i) {
