@@ -104,8 +104,9 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   std::unique_ptr<Operation> operation;
   if (idle == idle_.end() || idle->second.empty()) {
     operation = std::make_unique<Operation>(*this, prepared);
+    // So that give_back() needs no memory: all that were made of this kind are lent now.
     auto& kept = idle_[prepared.get()];
-    kept.reserve(kept.capacity() + 1);  // so give_back() needs no memory
+    if (kept.capacity() <= lent_.size()) kept.reserve(2 * lent_.size() + 1);
   } else {
     operation = std::move(idle->second.back());
     idle->second.pop_back();
