@@ -155,7 +155,6 @@ typedef struct {
 
 /* Configuration of one communicator. Append-only: `size` says how much of it the caller knows. Start from
  * TRESTLE_CONFIG_INITIALIZER. Undefined fields have the values of the TRESTLE_ variables. Strings are copied.
- *
  * Every variable that can differ between the communicators of a process has a field; `size` lets later ones get theirs.
  * TRESTLE_DEBUG, _DEBUG_SUBSYS, _DEBUG_FILE, _PROGRESS_THREAD(S) and _CONF_FILE have none: a process has one log, one
  * set of helper threads and one such file. The fields from hostId on accept and refuse the same values as their
@@ -207,6 +206,7 @@ typedef struct {
   int64_t deviceExpressBytes; /* as TRESTLE_DEVICE_EXPRESS_BYTES */
   const char* hostPath;       /* as TRESTLE_HOST_PATH */
   const char* deviceExpressProcesses; /* as TRESTLE_DEVICE_EXPRESS_PROCESSES */
+  const char* job;            /* as TRESTLE_JOB; like commId only for ids of zeros */
 } trestleConfig_t;
 
 #define TRESTLE_CONFIG_INITIALIZER                                                                                        \
@@ -214,7 +214,7 @@ typedef struct {
     NULL, NULL, TRESTLE_CONFIG_UNDEF_INT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,         \
     -1, -1, -1, -1, -1, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT,                     \
     TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, TRESTLE_CONFIG_UNDEF_INT, NULL, -1, TRESTLE_CONFIG_UNDEF_INT, 0,  \
-    TRESTLE_CONFIG_UNDEF_INT, 0, -1, NULL, NULL }
+    TRESTLE_CONFIG_UNDEF_INT, 0, -1, NULL, NULL, NULL }
 
 /* Makes an id and starts to listen for its ranks in this process. The id holds an address and a secret: send it over
  * a channel you trust. With TRESTLE_COMM_ID or a launcher's variables (see docs/launching.md) ids need not be

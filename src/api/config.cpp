@@ -25,6 +25,7 @@ constexpr TextField kTexts[] = {
     {&trestleConfig_t::calibrate, "TRESTLE_CALIBRATE"},
     {&trestleConfig_t::calibrationDir, "TRESTLE_CALIBRATION_DIR"},
     {&trestleConfig_t::secret, "TRESTLE_SECRET"},
+    {&trestleConfig_t::job, "TRESTLE_JOB"},
     {&trestleConfig_t::commId, "TRESTLE_COMM_ID"},
     {&trestleConfig_t::store, "TRESTLE_STORE"},
     {&trestleConfig_t::socketIfname, "TRESTLE_SOCKET_IFNAME"},

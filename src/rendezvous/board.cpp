@@ -26,15 +26,30 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
                                              first + " says " + std::to_string(nranks_)});
   if (request.rank < 0 || request.rank >= nranks_)
     return fail({Code::kInvalidArgument, who + " is out of range: there are " + std::to_string(nranks_) + " ranks"});
-  const auto [seat, free] = arrived_.try_emplace(request.rank, Arrival{request.address, from, request.name});
-  if (!free)
-    return fail({Code::kInvalidArgument, "two processes joined as rank " + std::to_string(request.rank) + " of " +
-                                             std::to_string(nranks_) + ": at " + seat->second.from + " and at " +
-                                             from});
+  if (has(request.rank)) return come_twice(request, from, "");
+  arrived_[request.rank] = {request.address, from, request.name, request.lineage};
   if (holds) holder_ = std::min(request.rank, holder_.value_or(request.rank));
 }
 
+void RendezvousBoard::come_twice(const JoinRequest& second, const std::string& from, const std::string& place) {
+  const Arrival& first = arrived_.at(second.rank);
+  fail({Code::kInvalidArgument, "two processes joined as rank " + std::to_string(second.rank) + " of " +
+                                    std::to_string(nranks_) + ": " + first.name + ", from " + first.from + ", and " +
+                                    second.name + ", from " + from + place});
+}
+
+bool RendezvousBoard::has_another(const JoinRequest& request) const {
+  const auto found = arrived_.find(request.rank);
+  if (found == arrived_.end()) return false;
+  const std::vector<uint64_t>& there = found->second.lineage;
+  const auto descends = [](const std::vector<uint64_t>& child, const std::vector<uint64_t>& parent) {
+    return !parent.empty() && std::ranges::find(child, parent.front()) != child.end();
+  };
+  return !descends(request.lineage, there) && !descends(there, request.lineage);
+}
+
 void RendezvousBoard::leave(int32_t rank) {
+  if (!failure_) left_ = rank;
   const std::string before =
       complete() ? " ended while the communicator was being made"
                  : " disconnected before all " + std::to_string(nranks_) + " ranks had come to the rendezvous";

@@ -26,6 +26,8 @@ class RendezvousBoard {
   void fail(Error error);
   // Fails with the ranks that did not come, and the place. `refused`: a sentence about refused connections, or "".
   void time_over(const std::string& place, const std::string& refused);
+  // Another process came as a rank that has arrived; `place`: where both met, in the user's terms, and what to do.
+  void come_twice(const JoinRequest& second, const std::string& from, const std::string& place);
   // The process that holds the rendezvous ends in order before all ranks have arrived.
   void closes();
 
@@ -34,6 +36,13 @@ class RendezvousBoard {
   bool failed() const { return failure_.has_value(); }
   int32_t nranks() const { return nranks_; }  // 0 until the first rank comes
   int32_t arrived() const { return static_cast<int32_t>(arrived_.size()); }
+  bool has(int32_t rank) const { return arrived_.contains(rank); }
+  // Whether that rank has arrived, and neither as the process of the request nor as one that it was forked by, or that
+  // was forked by it.
+  bool has_another(const JoinRequest& request) const;
+  // The rank that left, if that is the failure.
+  std::optional<int32_t> left() const { return left_; }
+  const std::optional<Error>& failure() const { return failure_; }
   // Only when decided().
   JoinAnswer answer_for(int32_t rank) const;
 
@@ -42,6 +51,7 @@ class RendezvousBoard {
     std::string address;
     std::string from;
     std::string name;
+    std::vector<uint64_t> lineage;
   };
   std::string name(int32_t rank) const;
   std::vector<int32_t> missing() const;
@@ -51,6 +61,7 @@ class RendezvousBoard {
   uint32_t version_ = 0;
   std::map<int32_t, Arrival> arrived_;
   std::optional<int32_t> holder_;  // the lowest rank of the process that holds the rendezvous
+  std::optional<int32_t> left_;
   std::optional<Error> failure_;
 };
 

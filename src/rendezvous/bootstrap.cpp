@@ -74,6 +74,7 @@ class Bootstrap::Impl {
   int64_t timeout_ns = 0;
   const std::atomic<bool>* abort = nullptr;
   std::unique_ptr<ControlMesh> mesh;
+  std::shared_ptr<RendezvousHold> hold;
   uint64_t next_seq = kFirstSeq;
   RankNames names;
   bool named = false;  // the names were known before, from the configuration
@@ -230,6 +231,7 @@ BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t r
   made.rails = config.rails;
   made.port_range = config.port_range;
   made.secret = config.secret;
+  made.job = config.job;
   made.communicator_id = config.communicator_id;
   made.store = config.store;
   made.launcher = config.launcher;
@@ -277,6 +279,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   impl->deadline_ns = std::min(config.deadline_ns, meeting.deadline_ns);
   impl->job = meeting.job;
   impl->secret = meeting.secret;
+  impl->hold = std::move(meeting.hold);
   const WaitLimit limit{impl->deadline_ns, config.abort};
   Neighbours neighbours = TRY(connect_neighbours(config, meeting, limit));
   impl->local_ip = met_at(meeting, neighbours);
@@ -307,8 +310,8 @@ Result<std::vector<std::unique_ptr<Bootstrap>>> Bootstrap::join_in_process(const
   std::vector<std::byte> secret(sizeof(JobSecret));
   random_bytes(secret);
   if (!crypto_built()) secret.clear();
-  const std::string name = "in process " + std::to_string(process_token()) + " ";
-  job = job_id(name + std::to_string(next_communicator("in process", 0, 0)));
+  static std::atomic<uint64_t> made{0};
+  job = job_id("in process " + std::to_string(process_token()) + " " + std::to_string(made.fetch_add(1)));
   std::vector<std::unique_ptr<Bootstrap>> ranks;
   for (int32_t r = 0; r < config.nranks; ++r) {
     auto impl = std::make_unique<Impl>();
@@ -412,6 +415,10 @@ void Bootstrap::fail(const Error& error) {
 
 std::unique_ptr<ControlMesh> Bootstrap::take_mesh() {
   return std::move(impl_->mesh);
+}
+
+std::shared_ptr<RendezvousHold> Bootstrap::take_hold() {
+  return std::move(impl_->hold);
 }
 
 }  // namespace trestle

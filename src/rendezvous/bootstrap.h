@@ -51,6 +51,7 @@ struct BootstrapConfig {
   std::string rails;                        // over which ranks meet, in the grammar of TRESTLE_RAILS
   PortRange port_range;                     // TRESTLE_PORT_RANGE
   std::string secret;                       // TRESTLE_SECRET; not used with an id, which has its own secret
+  std::string job;                          // TRESTLE_JOB
   std::string communicator_id;              // TRESTLE_COMM_ID
   std::string store;                        // TRESTLE_STORE
   Launcher launcher;
@@ -77,6 +78,7 @@ BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t r
 Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns);
 
 struct Meeting;
+class RendezvousHold;
 
 class Bootstrap {
  public:
@@ -130,6 +132,8 @@ class Bootstrap {
 
   // The connections, for the life of the communicator. Afterwards only the plain getters may be used.
   std::unique_ptr<ControlMesh> take_mesh();
+  // The hold of the rendezvous in this process, for the life of the communicator; nullptr: there is none to keep.
+  std::shared_ptr<RendezvousHold> take_hold();
 
  private:
   class Impl;

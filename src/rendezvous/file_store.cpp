@@ -2,15 +2,17 @@
 // appears complete, by a link or rename.
 //
 // The directory is PATH/trestle-JOB if PATH is a directory, else PATH.trestle-JOB, with mode 0700. JOB follows from
-// PATH, the launcher's job and the number of the communicator. Files: rank-R; secret (made by the first rank that
-// comes, if TRESTLE_SECRET is not set); error (the first failure, which is every rank's answer); lock. Rank 0 removes
-// all of them when every rank is connected.
+// PATH and the job's name. It holds a file `lock`, and one directory per communicator in the making: 0, 1, ... Files
+// there: rank-R; secret (random, made by the first rank that comes: the communicator's number follows from it, and its
+// secret, if TRESTLE_SECRET is not set); error (the first failure, which is every rank's answer). A rank comes to the
+// first of them that lacks it and has not failed, else begins the next one. So ranks meet however often some of them
+// have tried before. Rank 0 removes the files when every rank is connected.
 //
 // A killed job leaves its files. So a rank's process holds a lock on its file until the rank is connected. The lock
 // ends with the process, and so tells a leftover file from one in use, even if another process has the same process
-// number now. A rank that finds a directory in which no rank lives empties it first; the lock on `lock` makes it the
-// only one there. A leftover file among files of living ranks is replaced. Locks are trusted within one host only: a
-// leftover file of another host is an error that names the directory.
+// number now. A rank removes the directories in which no rank lives; the lock on `lock` makes it the only one there. A
+// leftover file among files of living ranks is replaced. Locks are trusted within one host only: a leftover file of
+// another host is an error that names the directory.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,9 +25,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/host.h"
+#include "base/mutex.h"
+#include "base/text/value_text.h"
 #include "base/unique_fd.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/dissemination.h"
@@ -54,11 +62,13 @@ struct Card {
   std::string host;
   int32_t pid = 0;
   bool locked = false;  // by its process; not every file system supports locks
+  bool first = false;   // its process has made no communicator here before
 };
 
 std::string encode_card(const Card& card) {
   ByteWriter out;
   out.text(encode(card.request)).text(card.host).integer(card.pid).integer(static_cast<uint8_t>(card.locked));
+  out.integer(static_cast<uint8_t>(card.first));
   return out.take();
 }
 
@@ -69,11 +79,16 @@ Result<Card> decode_card(const std::string& bytes, const std::string& path) {
   card.host = in.text(kMaxFile);
   card.pid = in.integer<int32_t>();
   card.locked = in.integer<uint8_t>() != 0;
+  card.first = in.integer<uint8_t>() != 0;
   const Result<JoinRequest> decoded = decode_join_request(request);
   if (!in.at_end() || !decoded.ok())
     return Error{Code::kInvalidUsage, "TRESTLE_STORE: " + path + " was not written by a rank of this job"};
   card.request = decoded.value();
   return card;
+}
+
+std::string card_name(int32_t rank) {
+  return "rank-" + std::to_string(rank);
 }
 
 bool no_locks_here() {
@@ -122,11 +137,29 @@ class Store {
     return false;
   }
 
-  // Removes what a killed job left. Only for a rank that is alone here.
-  void empty() const {
+  // The card of a rank that lives, if any.
+  std::optional<Card> living(int32_t rank) const {
+    const std::string name = card_name(rank);
+    Result<Card> card = decode_card(read(name), path(name));
+    if (!card.ok() || is_leftover(name, card.value())) return std::nullopt;
+    return std::move(card).value();
+  }
+
+  // The communicators in the making here, by number.
+  std::vector<int64_t> numbers() const {
+    std::vector<int64_t> all;
     for (const std::string& name : names()) {
-      if (name != kLock) unlink(path(name).c_str());
+      const Result<int64_t> number = parse_integer(name);
+      if (number.ok()) all.push_back(number.value());
     }
+    std::ranges::sort(all);
+    return all;
+  }
+
+  // Removes the directory with its files.
+  void remove() const {
+    for (const std::string& name : names()) unlink(path(name).c_str());
+    rmdir(directory_.c_str());
   }
 
   Status make_directory() const {
@@ -214,29 +247,47 @@ class Store {
   const int32_t rank_;
 };
 
-Result<std::string> store_directory(const BootstrapConfig& config, JobId& job) {
+Result<std::string> store_directory(const BootstrapConfig& config) {
   const std::string path = TRY(store_path(config.store));
-  const std::string name = "store " + path + " " + config.launcher.job;
-  job = job_id(name + " " + std::to_string(next_communicator(name, config.nranks, config.rank)));
+  const std::string& job_name = config.job.empty() ? config.launcher.job : config.job;
+  const JobId job = job_id("store " + path + " " + job_name);
   struct stat info {};
   const bool inside = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   return path + (inside ? "/" : ".") + "trestle-" + to_hex(job).substr(0, 16);
 }
 
-Result<std::vector<std::byte>> store_secret(const Store& store, const std::string& variable) {
-  if (!variable.empty()) return derive_secret(std::as_bytes(std::span(variable)), "communicator");
-  std::string secret(32, '\0');
-  random_bytes(std::as_writable_bytes(std::span(secret)));
-  TRY(store.write("secret", secret, true));
+// What this process has done in stores.
+struct Visits {
+  Mutex mutex;
+  std::set<std::pair<int32_t, JobId>> seen TRESTLE_GUARDED_BY(mutex);  // ranks in communicators, made or not
+  std::set<std::string> made TRESTLE_GUARDED_BY(mutex);                // directories where one was made
+};
+constinit PerProcess<Visits> visits;
+
+// Reads the random file of a communicator, and makes it if there is none.
+struct StoreSecret {
+  std::vector<std::byte> secret;
+  JobId job{};
+};
+
+Result<StoreSecret> store_secret(const Store& store, const std::string& variable) {
+  std::string fresh(32, '\0');
+  random_bytes(std::as_writable_bytes(std::span(fresh)));
+  TRY(store.write("secret", fresh, true));
   const std::string first = store.read("secret");
-  if (first.size() != secret.size()) return Error{Code::kSystemError, "TRESTLE_STORE: the secret cannot be read"};
+  if (first.size() != fresh.size()) return Error{Code::kSystemError, "TRESTLE_STORE: the secret cannot be read"};
   const auto bytes = std::as_bytes(std::span(first));
-  return std::vector<std::byte>(bytes.begin(), bytes.end());
+  StoreSecret made;
+  made.secret.assign(bytes.begin(), bytes.end());
+  const std::vector<std::byte> job = derive_secret(bytes, "job");
+  std::copy_n(job.begin(), std::min(job.size(), made.job.size()), made.job.begin());
+  if (!variable.empty()) made.secret = derive_secret(std::as_bytes(std::span(variable)), "communicator");
+  return made;
 }
 
 // Writes this rank's file. Returns it locked, if its card says so.
 Result<UniqueFd> publish(const Store& store, const Card& card) {
-  const std::string name = "rank-" + std::to_string(card.request.rank);
+  const std::string name = card_name(card.request.rank);
   UniqueFd held;
   UniqueFd* const lock = card.locked ? &held : nullptr;
   if (TRY(store.write(name, encode_card(card), true, lock))) return held;
@@ -248,22 +299,71 @@ Result<UniqueFd> publish(const Store& store, const Card& card) {
   return store.fail({Code::kInvalidArgument,
                      "two processes joined as rank " + std::to_string(card.request.rank) + ": " + store.path(name) +
                          " was written by pid " + std::to_string(there.pid) + ", and pid " + std::to_string(card.pid) +
-                         " has the same rank (or a crashed job left the file: then remove the directory)"});
+                         " has the same rank (or a crashed job left the file: then remove the directory); give each " +
+                         "job a path or a name (TRESTLE_JOB) of its own"});
 }
 
-// Writes this rank's file into a directory of this job; returns it locked.
-Result<UniqueFd> arrive(const Store& store, Card mine, const WaitLimit& limit, const std::string& variable,
-                        std::vector<std::byte>& secret) {
-  const UniqueFd alone = TRY(store.enter(limit));
-  if (!store.anybody_lives()) store.empty();
-  secret = TRY(store_secret(store, variable));
+// Whether a rank with that card belongs to the communicator in the making, or is there already. A wrong number of ranks
+// is noticed where it can only be wrong. Later some ranks may make a communicator of their own.
+bool belongs(const Store& store, const Card& mine) {
+  if (!store.failure().ok()) return false;
+  if (const auto own = store.living(mine.request.rank); own && own->request.lineage == mine.request.lineage)
+    return false;
+  for (int32_t rank = 0; rank < mine.request.nranks; ++rank) {
+    const auto other = store.living(rank);
+    if (!other) continue;
+    return (mine.first && other->first) || other->request.nranks == mine.request.nranks;
+  }
+  return true;
+}
+
+// The directory of the communicator that this rank comes to. A late rank gets the reason of a failure, but only once.
+Result<std::string> choose_meeting(const Store& place, const Card& mine) {
+  std::vector<int64_t> numbers = place.numbers();
+  std::erase_if(numbers, [&](int64_t number) {
+    const Store store(place.path(std::to_string(number)), mine.request.rank);
+    if (store.anybody_lives()) return false;
+    store.remove();
+    return true;
+  });
+  for (const int64_t number : numbers) {
+    if (belongs(Store(place.path(std::to_string(number)), mine.request.rank), mine))
+      return place.path(std::to_string(number));
+  }
+  const int64_t newest = numbers.empty() ? -1 : numbers.back();
+  if (newest >= 0) {
+    const Store store(place.path(std::to_string(newest)), mine.request.rank);
+    const Status failed = store.failure();
+    const JobId job = TRY(store_secret(store, "")).job;
+    Visits& visited = visits.get();
+    const MutexLock lock(visited.mutex);
+    if (!failed.ok() && visited.seen.emplace(mine.request.rank, job).second) return failed.error();
+  }
+  return place.path(std::to_string(newest + 1));
+}
+
+// Writes this rank's file into the directory of a communicator of this job; the meeting gets it locked.
+Status arrive(const Store& place, Card mine, const WaitLimit& limit, const std::string& variable, Meeting& meeting) {
+  const UniqueFd alone = TRY(place.enter(limit));
+  meeting.store = TRY(choose_meeting(place, mine));
+  const Store store(meeting.store, mine.request.rank);
+  TRY(store.make_directory());
+  StoreSecret made = TRY(store_secret(store, variable));
+  meeting.secret = std::move(made.secret);
+  meeting.job = made.job;
+  Visits& visited = visits.get();
+  {
+    const MutexLock lock(visited.mutex);
+    visited.seen.emplace(mine.request.rank, meeting.job);
+  }
   mine.locked = static_cast<bool>(alone);
-  return publish(store, mine);
+  meeting.held = std::make_shared<UniqueFd>(TRY(publish(store, mine)));
+  return {};
 }
 
 // "" when the rank has not come yet.
 Result<std::string> look_up(const Store& store, const Card& mine, int32_t rank) {
-  const std::string name = "rank-" + std::to_string(rank);
+  const std::string name = card_name(rank);
   const std::string bytes = store.read(name);
   if (bytes.empty()) return std::string();
   const Card card = TRY(decode_card(bytes, store.path(name)));
@@ -279,9 +379,7 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
   if (error.code != Code::kTimeout) return error;
   std::vector<int32_t> missing;
   for (int32_t r = 0; r < config.nranks; ++r) {
-    const std::string name = "rank-" + std::to_string(r);
-    const Result<Card> card = decode_card(store.read(name), store.path(name));
-    if (!card.ok() || store.is_leftover(name, card.value())) missing.push_back(r);
+    if (!store.living(r)) missing.push_back(r);
   }
   const std::string place = "the rendezvous " + config.store + " (TRESTLE_STORE)";
   if (missing.empty()) return Error{error.code, place + ": " + error.message};
@@ -292,9 +390,8 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
 
 // Removes the files of a rank that gives up. The last one removes the directory too.
 void withdraw(const Store& store, const std::string& directory, const BootstrapConfig& config) {
-  unlink(store.path("rank-" + std::to_string(config.rank)).c_str());
-  const Result<UniqueFd> alone = store.enter({monotonic_clock().now_ns() + kWithdrawNs, nullptr});
-  if (alone.ok() && !store.anybody_lives()) clean_store(directory);
+  unlink(store.path(card_name(config.rank)).c_str());
+  if (!store.anybody_lives()) clean_store(directory);
 }
 
 Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& mine, const BootstrapConfig& config,
@@ -326,8 +423,7 @@ Result<std::string> store_path(const std::string& store) {
 
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit) {
   Meeting meeting;
-  meeting.store = TRY(store_directory(config, meeting.job));
-  const Store store(meeting.store, config.rank);
+  const std::string directory = TRY(store_directory(config));
   meeting.listeners = TRY(listen_for_neighbours(config, SocketAddress{}));
   Card mine;
   mine.request.version = TRESTLE_VERSION_CODE;
@@ -335,35 +431,47 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   mine.request.rank = config.rank;
   mine.request.address = meeting_text(meeting.listeners);
   mine.request.name = own_rank_name(config.rank);
-  mine.request.process = process_token();
+  mine.request.lineage = process_lineage();
   mine.host = host_identity();
   mine.pid = getpid();
-  meeting.held = std::make_shared<UniqueFd>(TRY(arrive(store, mine, limit, config.secret, meeting.secret)));
+  Visits& visited = visits.get();
+  {
+    const MutexLock lock(visited.mutex);
+    mine.first = !visited.made.contains(directory);
+  }
+  TRY(arrive(Store(directory, config.rank), mine, limit, config.secret, meeting));
+  const Store store(meeting.store, config.rank);
   Result<std::vector<std::string>> addresses = neighbours_of(store, mine, config, limit);
   if (!addresses.ok()) {
     withdraw(store, meeting.store, config);
     return addresses.error();
   }
   meeting.addresses = std::move(addresses).value();
-  meeting.job = communicator_job(meeting.job, config.nranks);
   meeting.failure = [store] { return store.failure(); };
-  meeting.report = [store, config, directory = meeting.store](const JoinReport& report) {
-    if (report.error.code == Code::kSuccess) return;
+  meeting.report = [store, config, directory, meeting_at = meeting.store](const JoinReport& report) {
+    if (report.error.code == Code::kSuccess) {
+      Visits& visited = visits.get();
+      const MutexLock lock(visited.mutex);
+      visited.made.insert(directory);
+      return;
+    }
     (void)store.fail(report.error);
-    withdraw(store, directory, config);
+    withdraw(store, meeting_at, config);
   };
   meeting.name_of = [store](int32_t rank) {
-    const std::string name = "rank-" + std::to_string(rank);
+    const std::string name = card_name(rank);
     const Result<Card> card = decode_card(store.read(name), store.path(name));
     return card.ok() ? card.value().request.name : std::string();
   };
   return meeting;
 }
 
+// The place of all its communicators goes with the last of them.
 void clean_store(const std::string& directory) {
-  const Store store(directory, 0);
-  for (const std::string& name : store.names()) unlink(store.path(name).c_str());
-  rmdir(directory.c_str());
+  const Store place(directory.substr(0, directory.rfind('/')), 0);
+  const Result<UniqueFd> alone = place.enter({monotonic_clock().now_ns() + kWithdrawNs, nullptr});
+  Store(directory, 0).remove();
+  if (alone.ok() && place.numbers().empty()) place.remove();
 }
 
 }  // namespace trestle

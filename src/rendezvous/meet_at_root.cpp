@@ -14,17 +14,14 @@
 #include "rendezvous/message.h"
 #include "rendezvous/rank_info.h"
 #include "rendezvous/server.h"
-#include "transport/auth/handshake_exchange.h"
+#include "rendezvous/try_root.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
 namespace {
 
-// The limit of one attempt at one address; the next one follows soon.
-constexpr int64_t kAttemptNs = 2'000 * kMs;
 // The root decides at the deadline which ranks are missing. Its answer must still arrive after that.
 constexpr int64_t kAnswerGraceNs = 2'000 * kMs;
-constexpr int64_t kFirstLookNs = 1000 * kMs;
 // The limit of rounds in which the root knows another secret, or speaks another version of the protocol, and no other
 // root answers. Such a root does not become the right one later.
 constexpr int kMostWrongRoots = 20;
@@ -32,55 +29,12 @@ constexpr int kMostWrongRoots = 20;
 // comes there later.
 constexpr int kMostRefusals = 30;
 
-struct Attempt {
-  UniqueFd socket;
-  Error error{Code::kSuccess, {}};
-  bool refused = false;  // the peer answered and is not our root
-  bool refused_secret = false;
-  bool other_version = false;  // the peer speaks another version of the protocol
-  bool silent = false;         // the peer accepted the connection and did not answer
-  bool lost = false;           // the peer accepted the connection and closed it: it may have had no room at that moment
-};
-
-Status connect_once(UniqueFd& socket, const SocketAddress& address, const WaitLimit& limit) {
-  socket = TRY(start_connect(address));
-  while (!TRY(finish_connect(socket.get()))) TRY(wait_before(socket.get(), POLLOUT, limit));
-  // The request follows the acknowledgement of the handshake. The root does not answer the acknowledgement, so Nagle's
-  // algorithm might hold the request for 40 ms.
-  TcpOptions options;
-  options.keepalive_idle_s = 0;
-  set_tcp_options(socket.get(), options);
-  return {};
-}
-
-Attempt attempt(const SocketAddress& address, const BootstrapConfig& config, const Root& root, int64_t patience_ns,
-                const WaitLimit& limit) {
-  const int64_t now = monotonic_clock().now_ns();
-  const WaitLimit connecting{std::min(limit.deadline_ns, now + kAttemptNs), limit.aborted};
-  Attempt result;
-  Status status = connect_once(result.socket, address, connecting);
-  if (status.ok()) {
-    HandshakeExchange exchange(Role::kInitiator, Purpose::kRendezvous, {root.secret, root.job, config.rank});
-    const int64_t give_up = monotonic_clock().now_ns() + std::min(patience_ns, config.handshake_timeout_ns);
-    status = exchange.run_before(result.socket.get(), {std::min(limit.deadline_ns, give_up), limit.aborted});
-    result.refused_secret = !status.ok() && exchange.handshake().secret_differs();
-    result.other_version = exchange.handshake().version_differs();
-    result.lost = !status.ok() && exchange.connection_lost();
-    result.refused = !status.ok() && status.error().code == Code::kRemoteError && !result.lost;
-    result.silent = !status.ok() && status.error().code == Code::kTimeout;
-  }
-  if (!status.ok()) {
-    result.socket.reset();
-    result.error = status.error();
-  }
-  return result;
-}
-
 // What a rank has seen of the root in the last round over the addresses.
 struct Seen {
   Error error{Code::kTimeout, "no connection was tried"};  // at the user's address, or at one that answered
   bool silent = false;
-  bool lost = false;  // in any round
+  bool lost = false;       // in any round
+  bool other_job = false;  // somebody at the place belongs to another job
 };
 
 Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
@@ -96,6 +50,9 @@ Error not_reached(const Root& root, const Seen& seen, bool for_the_secret) {
   text += " (" + seen.error.message;
   const size_t others = root.candidates.size() - 1;
   if (others > 0 && !seen.silent) text += "; the same at " + std::to_string(others) + " more addresses or ports";
+  if (seen.other_job)
+    text += "; this rank's job " + (root.job_name.empty() ? "has no name" : "is named '" + root.job_name + "'") +
+            ": TRESTLE_JOB, or the launcher's name of the job, must be the same on all ranks";
   return Error{Code::kTimeout, text + (for_the_secret ? "; is TRESTLE_SECRET the same on all ranks?)" : ")")};
 }
 
@@ -127,7 +84,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
     bool answered = false;
     bool silent = false;
     for (const SocketAddress& candidate : root.candidates) {
-      Attempt made = attempt(candidate, config, root, patience, limit);
+      RootAttempt made = try_root(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
       if (made.error.code == Code::kAborted) return made.error;
       if (root.own_port && made.other_version) return another_version(root, made.error);
@@ -136,6 +93,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
       const bool wrong = made.refused_secret || made.other_version;
       const bool first = &candidate == &root.candidates.front();
       seen.lost = seen.lost || made.lost;
+      seen.other_job = seen.other_job || made.other_job;
       if (first || (!answered && (wrong || made.silent)))
         seen.error = {made.error.code, format_address(candidate) + ": " + made.error.message};
       answered = answered || wrong || made.silent;
@@ -164,9 +122,9 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
 Result<UniqueFd> reach_again(const BootstrapConfig& config, const Root& root, const Error& gone,
                              const WaitLimit& limit) {
   for (int64_t pause = 5 * kMs;; pause = std::min(pause * 2, 100 * kMs)) {
-    Attempt made = attempt(root.candidates.front(), config, root, config.handshake_timeout_ns, limit);
+    RootAttempt made = try_root(root.candidates.front(), config, root, config.handshake_timeout_ns, limit);
     if (made.socket) return std::move(made.socket);
-    if (made.silent) return not_reached(root, {made.error, true, false}, false);
+    if (made.silent) return not_reached(root, {made.error, true}, false);
     if (!made.lost) return made.error.code == Code::kAborted ? made.error : gone;
     const Status paused = pause_before(pause, limit);
     if (!paused.ok() && paused.error().code == Code::kAborted) return paused.error();
@@ -222,7 +180,7 @@ JoinRequest request_of(const BootstrapConfig& config, const std::string& address
     request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
   request.address = address;
   request.name = own_rank_name(config.rank);
-  request.process = process_token();
+  request.lineage = process_lineage();
   return request;
 }
 
@@ -308,17 +266,21 @@ void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, cons
   };
 }
 
-Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+// `answered`: the root has answered, so it knows of this rank.
+Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit, bool& answered) {
   UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
-  meeting.job = root.own_port ? root.job : communicator_job(root.job, config.nranks);
   meeting.secret = root.secret;
   // Other ranks can reach this rank at the address by which this rank reaches the root.
   meeting.listeners = TRY(listen_for_neighbours(config, local_address(socket.get())));
   JoinAnswer answer = TRY(ask_until_heard(socket, config, meeting_text(meeting.listeners), root, limit));
+  answered = true;
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != mesh_neighbours(config.rank, config.nranks).size())
     return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};
+  meeting.job = answer.job;
+  meeting.hold = root.hold;
+  if (meeting.hold != nullptr) meeting.hold->made(meeting.job);
   if (answer.time_left_ns > 0) meeting.deadline_ns = monotonic_clock().now_ns() + answer.time_left_ns;
   keep_line(meeting, std::move(socket), answer, config, root);
   meeting.addresses = std::move(answer.addresses);
@@ -328,8 +290,9 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
 }  // namespace
 
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
-  Result<Meeting> met = come_to_root(config, root, limit);
-  if (met.ok()) return met;
+  bool answered = false;
+  Result<Meeting> met = come_to_root(config, root, limit, answered);
+  if (met.ok() || answered) return met;
   // A rank that was refused may not belong to this communicator.
   const bool aborted = met.error().code == Code::kAborted;
   const bool belongs = config.rank == 0 || root.own_port;

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "rendezvous/bootstrap.h"
+#include "rendezvous/hold.h"
 #include "rendezvous/host_rails.h"
 #include "rendezvous/message.h"
 #include "transport/socket/socket.h"
@@ -25,9 +26,10 @@ struct Meeting {
   std::vector<RailListener> listeners;  // of this rank, for the ranks rank - 2^k; one on each rail
   // The meeting_text() of the ranks rank + 2^k, then of the ranks rank - 2^k.
   std::vector<std::string> addresses;
-  std::string store;                  // directory to remove when all are connected; "": none
-  int64_t deadline_ns = kNoDeadline;  // the earliest deadline of all ranks, where it is known
-  std::shared_ptr<UniqueFd> held;     // this rank's file in the store, locked while its process lives
+  std::string store;                     // directory to remove when all are connected; "": none
+  int64_t deadline_ns = kNoDeadline;     // the earliest deadline of all ranks, where it is known
+  std::shared_ptr<UniqueFd> held;        // this rank's file in the store, locked while its process lives
+  std::shared_ptr<RendezvousHold> hold;  // of the rendezvous in this process, if it goes on watching
   // All three may be empty. failure: returns another rank's failure (called while connecting). report: takes the result
   // of connecting this rank, once. name_of: "rank 3 (host a, pid 12)" of a neighbour, as far as it is known.
   std::function<Status()> failure;
@@ -48,6 +50,9 @@ struct Root {
   JobId job{};
   std::vector<std::byte> secret;
   bool own_port = false;  // made for this communicator: a refusal there is final
+  std::string job_name;   // of the launcher or TRESTLE_JOB; "": the job has none
+  // Of the rendezvous in this process, if rank 0 has one at a named place.
+  std::shared_ptr<RendezvousHold> hold;
 
   // The process that holds the rendezvous, for error messages.
   const char* holder() const {
@@ -67,13 +72,9 @@ Result<std::string> store_path(const std::string& store);
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit);
 void clean_store(const std::string& directory);
 
-// How many communicators of nranks ranks this rank has made through that rendezvous before, in this process. Counts
-// this one. The count is per size, so that ranks still agree on the number when some of them make communicators of
-// other sizes in between (rank 0 one for itself).
-uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank);
-// The id of a communicator that met at `meeting_place`. Communicators of different sizes have one id at the meeting
-// place itself, so that a wrong number of ranks is noticed there.
-JobId communicator_job(const JobId& meeting_place, int32_t nranks);
+// What the ranks of a job have in common at a named place: its port, as the user gave it, and the name of the job ("":
+// none). The host may be spelled differently.
+JobId job_at(uint16_t port, const std::string& job_name);
 
 // Sleeps for pause_ns, unless the limit is reached first.
 Status pause_before(int64_t pause_ns, const WaitLimit& limit);

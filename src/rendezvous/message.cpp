@@ -1,5 +1,8 @@
 #include "rendezvous/message.h"
 
+#include <algorithm>
+#include <span>
+
 #include "control_mesh/byte_text.h"
 #include "rendezvous/host_rails.h"
 
@@ -21,15 +24,11 @@ std::string sentence(const Error& error) {
 }  // namespace
 
 std::string encode(const JoinRequest& request) {
-  return ByteWriter()
-      .integer(request.version)
-      .integer(request.nranks)
-      .integer(request.rank)
-      .integer(request.time_left_ns)
-      .text(request.address)
-      .text(request.name)
-      .integer(request.process)
-      .take();
+  ByteWriter out;
+  out.integer(request.version).integer(request.nranks).integer(request.rank).integer(request.time_left_ns);
+  out.text(request.address).text(request.name).integer(static_cast<uint32_t>(request.lineage.size()));
+  for (const uint64_t process : request.lineage) out.integer(process);
+  return out.take();
 }
 
 Result<JoinRequest> decode_join_request(std::string_view bytes) {
@@ -41,7 +40,7 @@ Result<JoinRequest> decode_join_request(std::string_view bytes) {
   request.time_left_ns = in.integer<int64_t>();
   request.address = in.text(kMostMeetingText);
   request.name = in.text(kMaxName);
-  request.process = in.integer<uint64_t>();
+  for (uint32_t left = in.count(8); left > 0 && in.ok(); --left) request.lineage.push_back(in.integer<uint64_t>());
   if (!in.at_end() || request.time_left_ns < 0) return unreadable("a rank");
   return request;
 }
@@ -53,7 +52,8 @@ std::string encode(const JoinAnswer& answer) {
   for (const std::string& address : answer.addresses) out.text(address);
   out.integer(static_cast<uint32_t>(answer.names.size()));
   for (const std::string& name : answer.names) out.text(name);
-  return out.integer(answer.time_left_ns).text(answer.holder).take();
+  out.integer(answer.time_left_ns).text(answer.holder);
+  return out.raw({reinterpret_cast<const char*>(answer.job.data()), answer.job.size()}).take();
 }
 
 Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
@@ -66,6 +66,7 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
   answer.time_left_ns = in.integer<int64_t>();
   answer.holder = in.text(kMaxName);
+  std::ranges::copy(std::as_bytes(std::span(in.raw(answer.job.size()))), answer.job.begin());
   if (!in.at_end() || answer.time_left_ns < 0 || code < 0 || code > static_cast<int>(kLastCode))
     return unreadable("the rendezvous");
   answer.error.code = static_cast<Code>(code);

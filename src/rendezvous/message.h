@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/job_id.h"
 #include "base/rank_names.h"
 #include "base/result.h"
 
@@ -28,7 +29,8 @@ struct JoinRequest {
   int64_t time_left_ns = 0;  // until the rank gives up; 0: never
   std::string address;       // where it listens: its meeting_text()
   std::string name;          // "rank 3 (host a, pid 12)", for sentences
-  uint64_t process = 0;      // process_token()
+  // process_lineage(): its process, then those that forked it. Empty: not known.
+  std::vector<uint64_t> lineage;
 };
 
 struct JoinAnswer {
@@ -37,6 +39,7 @@ struct JoinAnswer {
   std::vector<std::string> names;      // of the same
   int64_t time_left_ns = 0;            // until the first of the ranks gives up; 0: never
   std::string holder;                  // name of a rank in the process that holds the rendezvous; "": none
+  JobId job{};                         // of the communicator that is being made; drawn by the rendezvous
 };
 
 // The last message of a rank. kSuccess: it is connected with all its neighbours; else why it gives up.

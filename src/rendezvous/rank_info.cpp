@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <span>
 
 #include "base/fork.h"
@@ -129,9 +130,19 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
   return info;
 }
 
+std::vector<uint64_t> process_lineage() {
+  constexpr size_t kMost = 16;
+  static constinit PerProcess<const std::vector<uint64_t>> lineage;
+  return lineage.get([] {
+    std::vector<uint64_t> tokens = {fresh_token()};
+    if (const auto* parents = lineage.inherited())
+      tokens.insert(tokens.end(), parents->begin(), parents->begin() + std::min(parents->size(), kMost - 1));
+    return tokens;
+  });
+}
+
 uint64_t process_token() {
-  static constinit PerProcess<const uint64_t> token;
-  return token.get(fresh_token);
+  return process_lineage().front();
 }
 
 std::string rank_name(const RankInfo& info) {

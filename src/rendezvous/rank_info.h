@@ -36,6 +36,9 @@ Result<RankInfo> decode_rank_info(const std::string& bytes);
 
 // A number that no other process has: random, drawn once per process and again in a forked child.
 uint64_t process_token();
+// The process_token() of this process, then those of the processes that forked it, the nearest first, as far as they
+// had one; at most 16.
+std::vector<uint64_t> process_lineage();
 
 // "rank 3 (host a, pid 12)"
 std::string rank_name(const RankInfo& info);

@@ -43,9 +43,19 @@ class Registry {
     }
   }
 
-  Status add(std::unique_ptr<RendezvousServer> server) {
+  std::optional<RunningRendezvous> hold(const Credentials& credentials) {
+    const MutexLock lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (!entry.server->is_of(credentials)) continue;
+      if (RendezvousHeld held = entry.server->hold()) return RunningRendezvous{std::move(held), entry.server->port()};
+    }
+    return std::nullopt;
+  }
+
+  Result<RendezvousHeld> add(std::unique_ptr<RendezvousServer> server) {
     const MutexLock lock(mutex_);
     reap();
+    RendezvousHeld held = server->hold();
     entries_.emplace_back(std::move(server));
     Entry& entry = entries_.back();
     auto thread = Thread::start("root server", [&entry] {
@@ -57,7 +67,7 @@ class Registry {
       return std::move(thread).error();
     }
     entry.thread = std::move(thread).value();
-    return {};
+    return held;
   }
 
   size_t running() {
@@ -109,10 +119,14 @@ Registry& registry() {
 
 }  // namespace
 
-Status start_rendezvous(Listener listener, const RendezvousOptions& options) {
+Result<RendezvousHeld> start_rendezvous(Listener listener, const RendezvousOptions& options) {
   auto server = std::make_unique<RendezvousServer>(std::move(listener), options);
   if (!server->opened()) return Error{Code::kSystemError, "no descriptor is left for the rendezvous"};
   return registry().add(std::move(server));
+}
+
+std::optional<RunningRendezvous> hold_rendezvous(const Credentials& credentials) {
+  return registry().hold(credentials);
 }
 
 void end_failed_rendezvous() {

@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <tuple>
 
 #include "base/clock.h"
-#include "base/fork.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/pmi/launcher_place.h"
 #include "rendezvous/pmi/pmix_client.h"
+#include "rendezvous/serve_root.h"
 #include "rendezvous/server.h"
 
 namespace trestle {
@@ -26,6 +23,11 @@ constexpr uint16_t kDefaultMasterPort = 29500;  // torchrun's
 std::vector<std::byte> job_secret(const std::string& text) {
   if (text.empty()) return {};
   return derive_secret(std::as_bytes(std::span(text)), "communicator");
+}
+
+// Of the job that this process belongs to; "": nothing says so.
+std::string job_name(const BootstrapConfig& config) {
+  return config.job.empty() ? config.launcher.job : config.job;
 }
 
 bool names_loopback(const std::string& host) {
@@ -48,46 +50,6 @@ Result<Root> root_of_id(const BootstrapConfig& config) {
   root.own_port = true;
   root.place = place_of_id(root.name);
   return root;
-}
-
-// A host name may resolve differently on the host itself (127.0.1.1 in /etc/hosts). The server must still be reachable
-// for other hosts, so it listens on all addresses then.
-SocketAddress listening_address(const SocketAddress& resolved, bool loopback) {
-  if (loopback) return resolved;
-  SocketAddress address = resolved;
-  if (address.family() == AddressFamily::kIpv4)
-    reinterpret_cast<sockaddr_in*>(&address.storage)->sin_addr.s_addr = INADDR_ANY;
-  else
-    reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_addr = in6addr_any;
-  return address;
-}
-
-Status serve(const Root& root, const BootstrapConfig& config, bool loopback, const std::string& variable,
-             const WaitLimit& limit) {
-  RendezvousOptions options;
-  options.credentials = {root.secret, root.job, 0};
-  options.place = root.place;
-  options.ranks = config.nranks;
-  options.deadline_ns = config.deadline_ns;
-  options.handshake_timeout_ns = config.handshake_timeout_ns;
-  // The server of the previous communicator may be about to end.
-  const int64_t give_up = std::min(config.deadline_ns, monotonic_clock().now_ns() + 5 * kSecond);
-  while (true) {
-    Error last{Code::kInternalError, "no address"};
-    for (const SocketAddress& candidate : root.candidates) {
-      Result<Listener> listener = listen_tcp_at(listening_address(candidate, loopback));
-      if (listener.ok()) return start_rendezvous(std::move(listener).value(), options);
-      last = listener.error();
-    }
-    end_failed_rendezvous();
-    const bool over = monotonic_clock().now_ns() >= give_up;
-    const Status paused = over ? Status() : pause_before(20'000'000, limit);
-    if (!paused.ok() && paused.error().code != Code::kTimeout) return paused.error();
-    if (over || !paused.ok())
-      return Error{last.code, "rank 0 cannot listen for the rendezvous at " + root.name + ": " + last.message +
-                                  "; if another job has this port, wait for its end or choose another one (" +
-                                  variable + ", the same on all ranks)"};
-  }
 }
 
 struct NamedPlace {
@@ -138,7 +100,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& l
   const Launcher& launcher = config.launcher;
   if (!config.communicator_id.empty()) {
     const HostPort at = parse_host_port(config.communicator_id).value();
-    return NamedPlace{at, "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1, launcher.job, {}, false};
+    return NamedPlace{at, "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1, job_name(config), {}, false};
   }
   const bool named = !launcher.master_address.empty() && !launcher.address_concluded;
   const bool over_pmix = launcher.space.kind == LauncherSpace::Kind::kPmix;
@@ -150,7 +112,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& l
         pmix.error().message.c_str());
   const uint16_t port = launcher.master_port.value_or(kDefaultMasterPort);
   return NamedPlace{
-      {launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, launcher.job, {}, false};
+      {launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, job_name(config), {}, false};
 }
 
 // Completes the id with the listener's address.
@@ -168,23 +130,10 @@ Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig&
   return id;
 }
 
-// How many communicators this process has made, by rendezvous, number of ranks and rank.
-struct Numbers {
-  Mutex mutex;
-  std::map<std::tuple<std::string, int32_t, int32_t>, uint64_t> made TRESTLE_GUARDED_BY(mutex);
-};
-
 }  // namespace
 
-uint64_t next_communicator(const std::string& rendezvous, int32_t nranks, int32_t rank) {
-  static constinit PerProcess<Numbers> process;
-  Numbers& numbers = process.get();
-  const MutexLock lock(numbers.mutex);
-  return numbers.made[{rendezvous, nranks, rank}]++;
-}
-
-JobId communicator_job(const JobId& meeting_place, int32_t nranks) {
-  return job_id(to_hex(meeting_place) + " of " + std::to_string(nranks));
+JobId job_at(uint16_t port, const std::string& job_name) {
+  return job_id("port " + std::to_string(port) + " of " + job_name);
 }
 
 Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
@@ -228,8 +177,8 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
       root.candidates.push_back(address);
     }
   }
-  const uint64_t number = next_communicator(root.name + " " + place.job, config.nranks, config.rank);
-  root.job = job_id(root.name + " " + place.job + " " + std::to_string(number));
+  root.job = job_at(place.at.port, place.job);
+  root.job_name = place.job;
   root.secret = config.secret.empty() ? place.secret : job_secret(config.secret);
   const bool loopback = place.own_address || names_loopback(place.at.host);
   if (root.secret.empty() && !loopback && config.rank == 0)
@@ -237,7 +186,8 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
         "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "
         "TRESTLE_SECRET to the same value on all ranks",
         root.name.c_str());
-  if (config.rank == 0) TRY(serve(root, config, loopback, place.port_variable, limit));
+  if (config.rank != 0) return root;
+  TRY(serve_root(root, {resolved.value(), place.at.port, place.ports, loopback, place.port_variable}, config, limit));
   return root;
 }
 

@@ -13,74 +13,76 @@
 namespace trestle {
 namespace {
 
-// A failed rendezvous stays to answer late ranks; a successful one waits for reports after the ranks' deadline. Both do
-// so for the time that the ranks were ready to wait for each other, within these limits.
-constexpr int64_t kLeastStayNs = 1'000 * kMs;
-constexpr int64_t kMostStayNs = 60'000 * kMs;
 // How long a failing process waits at most for connections that have not been answered.
 constexpr int64_t kShutdownNs = 900 * kMs;
 
 }  // namespace
 
 RendezvousServer::RendezvousServer(Listener listener, const RendezvousOptions& options)
-    : listener_(std::move(listener)),
-      options_(options),
-      wake_(UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); })) {}
-
-bool RendezvousServer::opened() const {
-  const MutexLock lock(wake_mutex_);
-  return static_cast<bool>(wake_);
-}
-
-int64_t RendezvousServer::stay_ns() const {
-  return std::clamp(patience_ns_, kLeastStayNs, kMostStayNs);
+    : listener_(std::move(listener)), port_(listener_.address.port()), options_(options) {
+  gatherings_.emplace_back(options_.deadline_ns);
 }
 
 void RendezvousServer::stop() {
   stopped_.store(true);
-  const MutexLock lock(wake_mutex_);
-  if (wake_) eventfd_write(wake_.get(), 1);
+  bell_->ring();
 }
 
 void RendezvousServer::give_up(int32_t rank, const Error& error) {
-  const MutexLock lock(wake_mutex_);
-  if (!wake_) return;
-  given_up_.emplace(rank, error);
-  eventfd_write(wake_.get(), 1);
+  const MutexLock lock(mutex_);
+  given_up_.emplace_back(rank, error);
+  bell_->ring();
 }
 
-// The wake descriptor stays readable only when the thread is to end.
+RendezvousHeld RendezvousServer::hold() {
+  const MutexLock lock(mutex_);
+  if (ends_) return nullptr;
+  const auto state = std::make_shared<RendezvousHold>(bell_);
+  holds_.push_back(state);
+  return {state.get(), [state](RendezvousHold*) { state->release(); }};
+}
+
+bool RendezvousServer::is_of(const Credentials& credentials) const {
+  return options_.credentials.job == credentials.job && options_.credentials.secret == credentials.secret;
+}
+
+// The bell rings on after stop(): the thread is to end.
 void RendezvousServer::take_given_up() {
-  const MutexLock lock(wake_mutex_);
-  if (!given_up_) return;
-  eventfd_t count = 0;
-  if (!stopped_.load()) eventfd_read(wake_.get(), &count);
-  if (!board_.decided()) patience_ns_ = std::max(patience_ns_, kLeastStayNs);
-  board_.fail(given_up_->second);
-  no_longer_waits(given_up_->first);
-  given_up_.reset();
+  if (!stopped_.load()) bell_->quiet();
+  std::vector<std::pair<int32_t, Error>> given_up;
+  {
+    const MutexLock lock(mutex_);
+    given_up.swap(given_up_);
+  }
+  for (const auto& [rank, error] : given_up) {
+    const auto waits = std::ranges::find_if(gatherings_, [](const Gathering& one) { return !one.board.decided(); });
+    Gathering& gathering = waits == gatherings_.end() ? gatherings_.back() : *waits;
+    if (!gathering.board.decided()) gathering.patience_ns = std::max<int64_t>(gathering.patience_ns, 1);
+    if (!gathering.board.complete()) gathering.board.fail(error);
+    gathering.no_longer_waits(rank);
+  }
 }
 
 void RendezvousServer::run() {
   make_room_for(options_.ranks);
   while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
+  {
+    const MutexLock lock(mutex_);
+    ends_ = true;
+  }
   shut_down();
   // A forked child may hold a copy of the descriptor. The port must not look open because of it.
   ::shutdown(listener_.fd.get(), SHUT_RDWR);
   listener_.fd.reset();
   clients_.clear();
-  const MutexLock lock(wake_mutex_);
-  wake_.reset();
+  bell_->close();
 }
 
 void RendezvousServer::turn(int timeout_ms) {
   const bool pauses = admission_.pauses(monotonic_clock().now_ns());
   std::vector<pollfd> fds = {{listener_.fd.get(), static_cast<short>(pauses ? 0 : POLLIN), 0}};
-  // After stop() the wake descriptor stays readable, so shut_down() does not poll it.
-  if (!stopped_.load()) {
-    const MutexLock lock(wake_mutex_);
-    fds.push_back({wake_.get(), POLLIN, 0});
-  }
+  // After stop() the bell rings on, so shut_down() does not poll it.
+  if (!stopped_.load()) fds.push_back({bell_->fd(), POLLIN, 0});
   const size_t first = fds.size();
   std::vector<Client*> order;
   for (Client& client : clients_) {
@@ -100,15 +102,23 @@ void RendezvousServer::turn(int timeout_ms) {
 }
 
 void RendezvousServer::decide(int64_t now) {
-  if (!board_.decided() && now >= std::min(options_.deadline_ns, ranks_deadline_ns_))
-    board_.time_over(options_.place, refusals());
+  for (Gathering& gathering : gatherings_) decide(gathering, now);
+  failed_.store(std::ranges::all_of(gatherings_, [](const Gathering& one) { return one.board.failed(); }));
+}
+
+void RendezvousServer::decide(Gathering& gathering, int64_t now) {
+  RendezvousBoard& board = gathering.board;
+  if (!board.decided() && now >= gathering.deadline_ns) board.time_over(options_.place, refusals());
+  if (board.complete() && !gathering.counted) {
+    gathering.counted = any_complete_ = true;
+    for (Gathering& one : gatherings_) one.two_jobs = false;
+  }
   bool failed = false;
   do {  // failing to send to a rank is a failure too
-    failed = board_.failed();
-    if (failed && failed_at_ns_ == kNever) failed_at_ns_ = now;
-    failed_.store(failed);
-    if (board_.decided()) answer_all(now);
-  } while (failed != board_.failed());
+    failed = board.failed();
+    if (failed && gathering.failed_at_ns == kNever) gathering.failed_at_ns = now;
+    if (board.decided()) answer_all(gathering, now);
+  } while (failed != board.failed());
 }
 
 short RendezvousServer::events_of(const Client& client) {
@@ -117,13 +127,17 @@ short RendezvousServer::events_of(const Client& client) {
 }
 
 int RendezvousServer::timeout_ms(int64_t now) const {
-  int64_t due = std::min(options_.deadline_ns, ranks_deadline_ns_);
-  if (board_.decided()) due = failed_at_ns_ == kNever ? kNever : failed_at_ns_ + stay_ns();
+  int64_t due = kNever;
+  for (const Gathering& one : gatherings_) {
+    if (!one.board.decided()) due = std::min(due, one.deadline_ns);
+    if (one.failed_at_ns != kNever && one.failed_at_ns + one.stay_ns() > now)
+      due = std::min(due, one.failed_at_ns + one.stay_ns());
+  }
   for (const Client& client : clients_) {
-    const bool own_waits = client.own && board_.failed() && !client.last;
-    if (own_waits) due = std::min(due, failed_at_ns_ + kShutdownNs);
-    if (client.is(Stage::kConnecting) && ranks_deadline_ns_ != kNever)
-      due = std::min(due, ranks_deadline_ns_ + stay_ns());
+    const bool own_waits = client.own && client.at->board.failed() && !client.last;
+    if (own_waits) due = std::min(due, client.at->failed_at_ns + kShutdownNs);
+    if (client.is(Stage::kConnecting) && client.at->deadline_ns != kNever)
+      due = std::min(due, client.at->deadline_ns + client.at->stay_ns());
     if (!client.is(Stage::kWaiting) && !client.is(Stage::kConnecting))
       due = std::min(due, client.since_ns + options_.handshake_timeout_ns);
   }
@@ -132,15 +146,25 @@ int RendezvousServer::timeout_ms(int64_t now) const {
   return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
 }
 
-bool RendezvousServer::finished(int64_t now) const {
-  if (!board_.decided()) return false;
-  const bool all_gone =
-      std::none_of(clients_.begin(), clients_.end(), [](const Client& client) { return client.rank >= 0; });
-  const bool all_told = board_.nranks() > 0 && answered_.size() >= static_cast<size_t>(board_.nranks());
-  if (all_told && all_gone) return true;
+bool RendezvousServer::anybody_at(const Gathering& gathering) const {
+  return std::ranges::any_of(clients_, [&](const Client& client) { return client.at == &gathering; });
+}
+
+bool RendezvousServer::over(const Gathering& gathering, int64_t now) const {
+  const RendezvousBoard& board = gathering.board;
+  if (!board.decided() || gathering.two_jobs || anybody_at(gathering)) return false;
+  if (gathering.all_told()) return true;
   // No rank came at all, so there is none to tell. Otherwise a failure stays for late ranks.
-  if (board_.failed() && board_.nranks() == 0 && patience_ns_ == 0) return true;
-  return board_.failed() && now >= failed_at_ns_ + stay_ns() && all_gone;
+  if (board.failed() && board.nranks() == 0 && gathering.patience_ns == 0) return true;
+  return board.failed() && now >= gathering.failed_at_ns + gathering.stay_ns();
+}
+
+// Nobody gets a hold after the end.
+bool RendezvousServer::finished(int64_t now) {
+  const MutexLock lock(mutex_);
+  const bool late = std::ranges::any_of(gatherings_, [&](const Gathering& one) { return !over(one, now); });
+  ends_ = !late && std::ranges::all_of(holds_, [](const RendezvousHeld& hold) { return hold->released(); });
+  return ends_;
 }
 
 // An empty secret proves nothing: anybody can claim to know it.
@@ -152,9 +176,10 @@ StrangerClaim RendezvousServer::claim_of_client(const Client& client) const {
 }
 
 size_t RendezvousServer::most_half_open() const {
-  int32_t ranks = options_.ranks > 0 ? options_.ranks : std::min(board_.nranks(), kMostRanks);
+  const RendezvousBoard& board = gatherings_.back().board;
+  int32_t ranks = options_.ranks > 0 ? options_.ranks : std::min(board.nranks(), kMostRanks);
   if (ranks <= 0) ranks = kUnknownRanks;
-  return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board_.arrived(), 0));
+  return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board.arrived(), 0));
 }
 
 // All ranks stay connected until they are connected with each other.
@@ -200,17 +225,20 @@ bool RendezvousServer::others_are_coming() const {
 
 // Answers the ranks of this process last: the process may end as soon as they have their answer. On a failure they also
 // wait, briefly, for all pending connections. Otherwise those would only find that the rendezvous is gone.
-void RendezvousServer::answer_all(int64_t now) {
+void RendezvousServer::answer_all(Gathering& gathering, int64_t now) {
+  const RendezvousBoard& board = gathering.board;
   std::vector<Client*> asking;
   for (Client& client : clients_) {
-    if (client.is(Stage::kWaiting) || (client.is(Stage::kConnecting) && board_.failed())) asking.push_back(&client);
+    if (client.at != &gathering) continue;
+    if (client.is(Stage::kWaiting) || (client.is(Stage::kConnecting) && board.failed())) asking.push_back(&client);
   }
   std::stable_sort(asking.begin(), asking.end(), [](const Client* a, const Client* b) { return a->own < b->own; });
   for (Client* client : asking) {
-    if (client->own && board_.failed() && now < failed_at_ns_ + kShutdownNs && others_are_coming()) continue;
-    JoinAnswer answer = board_.answer_for(client->rank);
-    if (ranks_deadline_ns_ != kNever) answer.time_left_ns = std::max<int64_t>(ranks_deadline_ns_ - now, 1);
-    send_answer(*client, answer, board_.failed(), now);
+    if (client->own && board.failed() && now < gathering.failed_at_ns + kShutdownNs && others_are_coming()) continue;
+    JoinAnswer answer = board.answer_for(client->rank);
+    answer.job = gathering.job;
+    if (gathering.deadline_ns != kNever) answer.time_left_ns = std::max<int64_t>(gathering.deadline_ns - now, 1);
+    send_answer(*client, answer, board.failed(), now);
   }
 }
 
@@ -218,7 +246,8 @@ void RendezvousServer::drop_late(int64_t now) {
   for (Client& client : clients_) {
     if (client.is(Stage::kWaiting) || client.is(Stage::kClosed)) continue;
     if (client.is(Stage::kConnecting)) {
-      if (ranks_deadline_ns_ != kNever && now >= ranks_deadline_ns_ + stay_ns()) client.stage = Stage::kClosed;
+      const Gathering& at = *client.at;
+      if (at.deadline_ns != kNever && now >= at.deadline_ns + at.stay_ns()) client.stage = Stage::kClosed;
       continue;
     }
     if (now - client.since_ns < options_.handshake_timeout_ns) continue;
@@ -235,14 +264,22 @@ void RendezvousServer::shut_down() {
   int64_t now = monotonic_clock().now_ns();
   const int64_t until = now + kShutdownNs;
   for (Client& client : clients_) {
-    if (client.is(Stage::kConnecting) && !board_.failed()) send_answer(client, JoinAnswer{}, true, now);
+    if (client.is(Stage::kConnecting) && !client.at->board.failed()) send_answer(client, JoinAnswer{}, true, now);
   }
-  if (!board_.decided()) {
+  const auto open = [this] {
+    return std::ranges::any_of(gatherings_, [](const Gathering& one) { return !one.board.decided(); });
+  };
+  const auto failed = [this] {
+    return std::ranges::any_of(gatherings_, [](const Gathering& one) { return one.board.failed(); });
+  };
+  if (open()) {
     accept_clients(now);
-    if (!clients_.empty()) board_.closes();
+    for (Gathering& one : gatherings_) {
+      if (!one.board.decided() && !clients_.empty()) one.board.closes();
+    }
   }
   turn(0);
-  while (board_.failed() && others_are_coming() && (now = monotonic_clock().now_ns()) < until)
+  while (failed() && others_are_coming() && (now = monotonic_clock().now_ns()) < until)
     turn(static_cast<int>((until - now) / kMs + 1));
 }
 

@@ -13,6 +13,10 @@ namespace {
 
 constexpr size_t kMostRefusedShown = 8;
 
+bool is_own(const JoinRequest& request) {
+  return !request.lineage.empty() && request.lineage.front() == process_token();
+}
+
 }  // namespace
 
 void RendezvousServer::serve(Client& client, short events, int64_t now) {
@@ -64,14 +68,11 @@ void RendezvousServer::read_request(Client& client, int64_t now) {
     return refuse(client, "it asks for another rank than it proved");
   client.in.clear();
   client.rank = request.value().rank;
-  client.own = request.value().process == process_token();
+  client.own = is_own(request.value());
   client.stage = Stage::kWaiting;
   client.since_ns = now;
-  patience_ns_ = std::max(patience_ns_, request.value().time_left_ns > 0 ? request.value().time_left_ns : kNever);
-  if (request.value().time_left_ns > 0)
-    ranks_deadline_ns_ = std::min(ranks_deadline_ns_, now + std::min(request.value().time_left_ns, kNever / 2 - now));
-  board_.arrive(request.value(), format_address(client.from), client.own);
-  make_room_for(board_.nranks());
+  client.at = &seat(request.value(), format_address(client.from), client.own, now);
+  make_room_for(client.at->board.nranks());
 }
 
 // A waiting rank sends only its reason to give up. Anything else that can be read is the end of its connection.
@@ -80,7 +81,7 @@ void RendezvousServer::watch_waiting(Client& client) {
   if (whole.ok() && !whole.value()) return;
   if (whole.ok()) {
     const Result<JoinReport> report = decode_join_report(std::string_view(client.in).substr(4));
-    if (report.ok() && report.value().error.code != Code::kSuccess) board_.fail(report.value().error);
+    if (report.ok() && report.value().error.code != Code::kSuccess) client.at->board.fail(report.value().error);
   }
   connection_lost(client);
 }
@@ -93,12 +94,12 @@ void RendezvousServer::read_report(Client& client, int64_t now) {
   client.since_ns = now;
   if (!whole.ok()) {
     client.stage = Stage::kClosed;
-    return board_.leave(client.rank);
+    return client.at->board.leave(client.rank);
   }
   const Result<JoinReport> report = decode_join_report(std::string_view(client.in).substr(4));
   client.stage = report.ok() ? Stage::kClosing : Stage::kClosed;
-  if (!report.ok()) return board_.leave(client.rank);
-  if (report.value().error.code != Code::kSuccess) board_.fail(report.value().error);
+  if (!report.ok()) return client.at->board.leave(client.rank);
+  if (report.value().error.code != Code::kSuccess) client.at->board.fail(report.value().error);
 }
 
 void RendezvousServer::send_answer(Client& client, const JoinAnswer& answer, bool last, int64_t now) {
@@ -109,10 +110,6 @@ void RendezvousServer::send_answer(Client& client, const JoinAnswer& answer, boo
   write(client);
 }
 
-void RendezvousServer::no_longer_waits(int32_t rank) {
-  if (std::find(answered_.begin(), answered_.end(), rank) == answered_.end()) answered_.push_back(rank);
-}
-
 void RendezvousServer::write(Client& client) {
   while (client.has_output()) {
     const auto rest = std::as_bytes(std::span(client.out)).subspan(client.out_at);
@@ -121,14 +118,14 @@ void RendezvousServer::write(Client& client) {
     if (sent.value() == 0) return;
     client.out_at += sent.value();
   }
-  no_longer_waits(client.rank);
+  if (client.at != nullptr) client.at->no_longer_waits(client.rank);
   if (client.last) end_sending(client.socket.get());  // the rank reads it and then closes the connection
 }
 
 // The rank's connection has ended, or nothing can be sent to it.
 void RendezvousServer::connection_lost(Client& client) {
-  no_longer_waits(client.rank);
-  if (!client.is(Stage::kClosing)) board_.leave(client.rank);
+  client.at->no_longer_waits(client.rank);
+  if (!client.is(Stage::kClosing)) client.at->board.leave(client.rank);
   client.out.clear();
   client.out_at = 0;
   client.stage = Stage::kClosed;

@@ -1,4 +1,5 @@
-// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, server_client.cpp and registry.cpp.
+// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, server_client.cpp, server_seat.cpp and
+// registry.cpp.
 //
 // Owned by the registry. run() has a thread of its own; any other thread may call the other public functions. All else
 // is private to that thread.
@@ -6,7 +7,7 @@
 
 #include <atomic>
 #include <list>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "base/descriptor_room.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "rendezvous/board.h"
+#include "rendezvous/gathering.h"
 #include "rendezvous/server.h"
 #include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
@@ -25,13 +26,17 @@ namespace trestle {
 class RendezvousServer {
  public:
   RendezvousServer(Listener listener, const RendezvousOptions& options);
-  bool opened() const;  // without a wake descriptor stop() would not be noticed
+  bool opened() const { return bell_->opened(); }  // without its descriptor stop() would not be noticed
 
   void run();
   void stop();
-  // A rank of this process has failed before it came here: the others must not wait for it.
+  // A rank of this process has failed before it asked here: the others must not wait for it.
   void give_up(int32_t rank, const Error& error);
+  // nullptr: it is about to end.
+  RendezvousHeld hold();
+  bool is_of(const Credentials& credentials) const;
   const JobId& job() const { return options_.credentials.job; }
+  uint16_t port() const { return port_; }
   bool failed() const { return failed_.load(); }  // the server stays only for late ranks
 
  private:
@@ -50,8 +55,9 @@ class RendezvousServer {
     std::string out;
     size_t out_at = 0;
     int32_t rank = -1;
-    bool own = false;   // a rank of the process that holds the rendezvous
-    bool last = false;  // nothing follows the bytes in `out`
+    Gathering* at = nullptr;  // not nullptr if rank >= 0
+    bool own = false;         // a rank of the process that holds the rendezvous
+    bool last = false;        // nothing follows the bytes in `out`
     bool has_output() const { return out_at < out.size(); }
     bool is(Stage at) const { return stage == at; }
   };
@@ -63,17 +69,29 @@ class RendezvousServer {
   size_t most_half_open() const;
   void make_room_for(int32_t ranks);
   void decide(int64_t now);
-  void answer_all(int64_t now);
+  void decide(Gathering& gathering, int64_t now);
+  void answer_all(Gathering& gathering, int64_t now);
   bool others_are_coming() const;
   void drop_late(int64_t now);
   void shut_down();
   void take_given_up();
   int timeout_ms(int64_t now) const;
-  int64_t stay_ns() const;
-  bool finished(int64_t now) const;
+  bool anybody_at(const Gathering& gathering) const;
+  bool over(const Gathering& gathering, int64_t now) const;
+  bool finished(int64_t now);
   std::string refusals() const;
   static short events_of(const Client& client);
   StrangerClaim claim_of_client(const Client& client) const;
+
+  // server_seat.cpp
+  Gathering& seat(const JoinRequest& request, const std::string& from, bool own, int64_t now);
+  Gathering& refuse_both(Gathering& first, const JoinRequest& second, const std::string& from);
+  Gathering* conflict_of(const JoinRequest& request);
+  Gathering& gathering_for(const JoinRequest& request);
+  Gathering& open_gathering();
+  void look_at_holds();
+  bool lives(const Gathering& gathering) const;
+  void fail_communicator(const Gathering& gathering, const Error& error);
 
   // server_client.cpp
   void serve(Client& client, short events, int64_t now);
@@ -86,29 +104,28 @@ class RendezvousServer {
   void write(Client& client);
   void refuse(Client& client, const std::string& reason);
   void connection_lost(Client& client);
-  void no_longer_waits(int32_t rank);
 
   Listener listener_;
+  const uint16_t port_;
   const RendezvousOptions options_;
-  mutable Mutex wake_mutex_;
-  UniqueFd wake_ TRESTLE_GUARDED_BY(wake_mutex_);  // until run() ends
-  std::optional<std::pair<int32_t, Error>> given_up_ TRESTLE_GUARDED_BY(wake_mutex_);
+  const std::shared_ptr<RendezvousBell> bell_ = std::make_shared<RendezvousBell>();  // open until run() ends
+  mutable Mutex mutex_;
+  std::vector<std::pair<int32_t, Error>> given_up_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<RendezvousHeld> holds_ TRESTLE_GUARDED_BY(mutex_);  // those that are released count no more
+  bool ends_ TRESTLE_GUARDED_BY(mutex_) = false;                  // nobody can get a hold any more
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
   Admission admission_;
   DescriptorRoom room_;
-  std::string accept_failure_;  // the last one; "": none
-  RendezvousBoard board_;
+  std::string accept_failure_;       // the last one; "": none
+  std::list<Gathering> gatherings_;  // the newest last
+  bool any_complete_ = false;
   OncePerKey refused_once_;
   size_t refused_ = 0;
   std::string last_refusal_;
   size_t secret_refusals_ = 0;
   std::vector<std::string> secret_refused_;  // hosts and claimed ranks, each once
-  int64_t ranks_deadline_ns_ = kNever;       // when the first waiting rank gives up
-  int64_t patience_ns_ = 0;                  // the longest time to its deadline that any rank had when it came
-  int64_t failed_at_ns_ = kNever;
-  std::vector<int32_t> answered_;  // answered or gone: these ranks do not wait any more
 };
 
 }  // namespace trestle

@@ -46,6 +46,7 @@ struct Config {
   int64_t heartbeat_ns = 0;
 
   std::string secret;  // never printed, logged or hashed
+  std::string job;
   std::string communicator_id;
   std::string store;
   std::string socket_interfaces;

@@ -25,6 +25,7 @@ inline constexpr std::array kConfigFields = std::to_array<ConfigField>({
     {"TRESTLE_CALIBRATE", "calibrate"},
     {"TRESTLE_CALIBRATION_DIR", "calibrationDir"},
     {"TRESTLE_SECRET", "secret"},
+    {"TRESTLE_JOB", "job"},
     {"TRESTLE_COMM_ID", "commId"},
     {"TRESTLE_STORE", "store"},
     {"TRESTLE_SOCKET_IFNAME", "socketIfname"},

@@ -49,6 +49,15 @@ std::optional<int64_t> integer(const Environment& environment, const char* name,
   return std::nullopt;
 }
 
+// "none" is what torchrun calls a job that the user has not named. A Slurm job may run several steps at a time.
+std::string job_of(const Environment& environment, const Names& names) {
+  const std::string* const job = find(environment, names.job);
+  if (job == nullptr || (names.source == kLaunchers[0].source && *job == "none")) return {};
+  const std::string* const step = find(environment, "SLURM_STEP_ID");
+  const bool has_steps = std::string_view(names.source) == "Slurm" && step != nullptr;
+  return has_steps ? *job + "." + *step : *job;
+}
+
 void read_address(const Environment& environment, bool all_local, Launcher& launcher) {
   const auto port = integer(environment, "MASTER_PORT", 1, 65535, launcher.problem);
   if (port) launcher.master_port = static_cast<uint16_t>(*port);
@@ -140,7 +149,7 @@ Launcher read_launcher(const Environment& environment) {
     launcher.local_rank = integer(environment, names.local_rank, 0, kMostRanks, launcher.problem);
     const auto local_size = integer(environment, names.local_size, 1, kMostRanks, launcher.problem);
     all_local = local_size && local_size == launcher.world_size;
-    if (const std::string* job = find(environment, names.job)) launcher.job = *job;
+    launcher.job = job_of(environment, names);
     break;
   }
   if (launcher.source.empty()) launcher.incomplete = half_told(environment);

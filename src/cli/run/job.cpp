@@ -78,6 +78,7 @@ Status LocalJob::prepare(const Environment& environment) {
   environment_["MASTER_ADDR"] = "127.0.0.1";
   environment_["MASTER_PORT"] = std::to_string(TRY(free_port()));
   if (environment_["TRESTLE_SECRET"].empty()) environment_["TRESTLE_SECRET"] = TRY(fresh_secret());
+  if (environment_["TRESTLE_JOB"].empty()) environment_["TRESTLE_JOB"] = TRY(fresh_secret()).substr(0, 16);
   getrlimit(RLIMIT_NOFILE, &descriptors_);
   const rlimit raised{descriptors_.rlim_max, descriptors_.rlim_max};
   setrlimit(RLIMIT_NOFILE, &raised);

@@ -49,8 +49,8 @@ struct RunOptions {
   }
 };
 
-// Starts the ranks with `environment` and RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
-// TRESTLE_SECRET (a fresh one, unless it is set). Returns when all have ended: 0, or the status of the job's first
+// Starts the ranks with `environment` and RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+// TRESTLE_SECRET and TRESTLE_JOB (fresh ones, unless they are set). Returns when all have ended: 0, or the status of the job's first
 // failure. Error: the system lacks a resource, which no rank has caused; no rank is left. To be called once, from the
 // main thread of a process without other threads: signals and children become the job's.
 Result<int> run_ranks(const RunOptions& options, const Environment& environment);

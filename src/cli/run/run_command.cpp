@@ -46,8 +46,9 @@ other options are given once, for all programs. Numbers of ranks continue:
   trestle run -n 1 ./server : -n 7 --env THREADS=1 -- ./worker --verbose
 
 What a rank gets: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
-MASTER_PORT, TRESTLE_SECRET, and the variables of this command. Rank 0 gets this
-command's standard input, the others none. Output is passed on in whole lines.
+MASTER_PORT, TRESTLE_SECRET, TRESTLE_JOB, and the variables of this command.
+Rank 0 gets this command's standard input, the others none. Output is passed on
+in whole lines.
 
 Binding: by default each rank is bound to one core, if there are enough cores
 that this command may use (affinity mask, cpuset) and that no other trestle run

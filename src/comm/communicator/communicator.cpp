@@ -171,7 +171,9 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   config.deadline_ns = deadline;
   config.abort = &stop;
   auto bootstrap = TRY(Bootstrap::join(config));
-  return assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank});
+  auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank}));
+  if (auto hold = bootstrap->take_hold()) made->rendezvous_.emplace(std::move(hold), made->listeners_, made->engine_);
+  return made;
 }
 
 Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(

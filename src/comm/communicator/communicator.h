@@ -21,6 +21,7 @@
 #include "comm/watch/call_watch.h"
 #include "comm/watch/communicator_parts.h"
 #include "comm/watch/failure_listeners.h"
+#include "comm/watch/held_rendezvous.h"
 #include "comm/watch/life_cycle.h"
 #include "comm/watch/notices.h"
 #include "comm/watch/process_exit.h"
@@ -151,6 +152,7 @@ class Communicator final : public LivingCommunicator, public std::enable_shared_
   SplitsInProgress splits_;
   Notices notices_;
   CallWatch watch_;
+  std::optional<HeldRendezvous> rendezvous_;  // rank 0's, where the ranks met at a named place; set once, at the creation
 };
 
 }  // namespace trestle

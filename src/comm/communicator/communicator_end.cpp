@@ -119,6 +119,7 @@ void Communicator::end(int linger_ms) {
       LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(), rail.c_str());
   }
   leave(linger_ms, kNoDeadline, false);
+  rendezvous_.reset();
   captures_->clear();
   calls_.memory().clear();
   engine_->free_transports();

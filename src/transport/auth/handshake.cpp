@@ -133,6 +133,7 @@ Status Handshake::take_hello() {
                     std::to_string(kHandshakeVersion),
                 kVersion);
   const auto refusal = static_cast<uint8_t>(in_[kRefusalAt]);
+  job_differs_ = refusal == kJob;
   if (refusal != kNone) return fail(refusal_sentence(refusal));
   const auto role = static_cast<uint8_t>(in_[kRoleAt]);
   const Role other = role_ == Role::kInitiator ? Role::kAcceptor : Role::kInitiator;
@@ -142,8 +143,8 @@ Status Handshake::take_hello() {
   if (or_for_ && purpose == static_cast<uint8_t>(*or_for_)) purpose_ = *or_for_;
   if (purpose != static_cast<uint8_t>(purpose_))
     return fail("the peer's connection is for another purpose than this port", kPurpose);
-  if (std::memcmp(&in_[kJobAt], job_.data(), job_.size()) != 0)
-    return fail("the peer belongs to another job (two jobs on one port?)", kJob);
+  job_differs_ = std::memcmp(&in_[kJobAt], job_.data(), job_.size()) != 0;
+  if (job_differs_) return fail("the peer belongs to another job (two jobs on one port?)", kJob);
   const auto rank = take<int32_t>(&in_[kRankAt]);
   if (rank < 0) return fail("the peer claims a negative rank", kRank);
   if (expected_ >= 0 && rank != expected_)

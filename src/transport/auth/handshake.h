@@ -101,6 +101,8 @@ class Handshake {
   // After a failure: one side's proof was wrong. The secrets differ, and trying again will not help. Only a hint if the
   // peer reported it.
   bool secret_differs() const { return secret_differs_; }
+  // After a failure: the peer belongs to another job. Only a hint if the peer reported it.
+  bool job_differs() const { return job_differs_; }
   // After a failure: the peer speaks another version of the protocol.
   bool version_differs() const { return version_differs_; }
 
@@ -127,6 +129,7 @@ class Handshake {
   State state_ = State::kHello;
   int32_t peer_rank_ = -1;
   bool secret_differs_ = false;
+  bool job_differs_ = false;
   bool version_differs_ = false;
   std::array<std::byte, kHandshakeNonceBytes> nonce_{};
   std::array<std::byte, kHelloBytes> mine_{};  // hellos as they were on the wire

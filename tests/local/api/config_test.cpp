@@ -62,13 +62,14 @@ TEST(ApiConfig, AllFieldsTogetherAreServed) {
   config.peerAccess = 0;
   config.hostPath = "on";
   config.deviceExpressProcesses = "off";
+  config.job = "a job";
   expect_sum(config);
 }
 
 TEST(ApiConfig, EmptyTextsAreUndefined) {
   trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
   config.intra = config.calibrate = config.socketFamily = config.hostPath = "";
-  config.portRange = config.deviceExpressProcesses = "";
+  config.portRange = config.deviceExpressProcesses = config.job = "";
   expect_sum(config);
 }
 
@@ -79,7 +80,8 @@ TEST(ApiConfig, OldSizesStillWork) {
         offsetof(trestleConfig_t, heartbeatMs), offsetof(trestleConfig_t, inflight), offsetof(trestleConfig_t, spinUs),
         offsetof(trestleConfig_t, device), offsetof(trestleConfig_t, reserved), offsetof(trestleConfig_t, peerAccess),
         offsetof(trestleConfig_t, reserved2), offsetof(trestleConfig_t, deviceExpressBytes),
-        offsetof(trestleConfig_t, hostPath), offsetof(trestleConfig_t, deviceExpressProcesses)}) {
+        offsetof(trestleConfig_t, hostPath), offsetof(trestleConfig_t, deviceExpressProcesses),
+        offsetof(trestleConfig_t, job)}) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     std::memset(reinterpret_cast<char*>(&config) + size, 0x5a, sizeof config - size);
     config.size = size;
@@ -92,7 +94,7 @@ template <class Struct, class Last>
 constexpr bool ends_with(size_t offset, Last Struct::*) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
-static_assert(ends_with(offsetof(trestleConfig_t, deviceExpressProcesses), &trestleConfig_t::deviceExpressProcesses));
+static_assert(ends_with(offsetof(trestleConfig_t, job), &trestleConfig_t::job));
 static_assert(ends_with(offsetof(trestleCallConfig_t, reserved), &trestleCallConfig_t::reserved));
 static_assert(ends_with(offsetof(trestleGradConfig_t, updateMerged), &trestleGradConfig_t::updateMerged));
 static_assert(ends_with(offsetof(trestleGradLoss_t, reserved), &trestleGradLoss_t::reserved));

@@ -15,7 +15,7 @@ Words joined(Words first, const Words& second) {
 }
 
 TEST(RunPrograms, AreNumberedThrough) {
-  const Words names = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT", "TRESTLE_SECRET"};
+  const Words names = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT", "TRESTLE_SECRET", "TRESTLE_JOB"};
   Words arguments = parts::run(1, "variables", {}, names);
   arguments = joined(joined(arguments, {":", "-n", "2", "--"}), parts::program("variables", names));
   Command command(joined(joined(arguments, {":", "-n1"}), parts::program("variables", {"WORLD_SIZE"})));
@@ -27,7 +27,7 @@ TEST(RunPrograms, AreNumberedThrough) {
   }
   EXPECT_EQ(command.count("] WORLD_SIZE=4\n"), 4);
   EXPECT_EQ(command.count("[3] "), 1);
-  for (const std::string name : {"MASTER_PORT=", "TRESTLE_SECRET="}) {
+  for (const std::string name : {"MASTER_PORT=", "TRESTLE_SECRET=", "TRESTLE_JOB="}) {
     const auto first = parts::values(command, "[0] " + name);
     ASSERT_EQ(first.size(), 1u);
     EXPECT_EQ(command.count("] " + name + first.front() + "\n"), 3) << "one job, one rendezvous\n" << command.output();

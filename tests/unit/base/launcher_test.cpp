@@ -84,6 +84,20 @@ TEST(LauncherVariables, ASetAddressIsNoConclusion) {
   EXPECT_FALSE(launcher.address_concluded);
 }
 
+TEST(LauncherVariables, NameTheJob) {
+  const Environment torchrun = {{"RANK", "1"}, {"WORLD_SIZE", "2"}};
+  const std::pair<Environment, std::string> jobs[] = {
+      {open_mpi(), "373620737"},
+      {slurm(), "77"},
+      {with(slurm(), {{"SLURM_STEP_ID", "2"}}), "77.2"},
+      {hydra(), ""},
+      {torchrun, ""},
+      {with(torchrun, {{"TORCHELASTIC_RUN_ID", "none"}}), ""},
+      {with(torchrun, {{"TORCHELASTIC_RUN_ID", "8b2c"}}), "8b2c"},
+  };
+  for (const auto& [environment, job] : jobs) EXPECT_EQ(read_launcher(environment).job, job);
+}
+
 TEST(LauncherVariables, OfSlurmInItsThreeModes) {
   EXPECT_EQ(read_launcher(slurm()).space.kind, Kind::kNone);
   EXPECT_EQ(read_launcher(slurm()).master_address, "node03");

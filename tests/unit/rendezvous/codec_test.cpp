@@ -163,18 +163,20 @@ TEST(JoinMessageTest, LongSentencesAreCutAndStillRead) {
 }
 
 TEST(JoinMessageTest, RoundTripAndRankLists) {
-  JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", uint64_t{1} << 63};
+  JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", {uint64_t{1} << 63, 5}};
   const auto decoded = decode_join_request(encode(request));
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded.value().address, request.address);
   EXPECT_EQ(decoded.value().name, request.name);
-  EXPECT_EQ(decoded.value().process, request.process);
+  EXPECT_EQ(decoded.value().lineage, request.lineage);
   JoinAnswer answer;
   answer.addresses = {"a", "b"};
   answer.names = {"rank 1 (host a, pid 1)", "", "rank 2"};
   answer.holder = "rank 0";
+  answer.job.fill(std::byte{7});
   EXPECT_EQ(decode_join_answer(encode(answer)).value().names, answer.names);
   EXPECT_EQ(decode_join_answer(encode(answer)).value().holder, answer.holder);
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().job, answer.job);
   const JoinReport report{{Code::kTimeout, "too late"}};
   EXPECT_EQ(decode_join_report(encode(report)).value().error.message, report.error.message);
   EXPECT_EQ(decode_join_report(encode(report)).value().error.code, report.error.code);

@@ -10,6 +10,7 @@
 #include <span>
 #include <thread>
 
+#include "rendezvous/meeting.h"
 #include "rendezvous/message.h"
 #include "rendezvous/server.h"
 #include "support/no_descriptors.h"
@@ -270,10 +271,9 @@ TEST(CrowdTest, ARankThatWasDroppedComesAgain) {
 // A rank without a secret, and its root, which the test plays.
 class OpenDoor {
  public:
-  // `ranks`: no other test uses this number, so that the rank's first communicator of that size is this one.
-  explicit OpenDoor(int32_t ranks) : door_(taken_port()), ranks_(ranks), address_(format_address(door_->address)) {
+  OpenDoor() : door_(taken_port()), address_(format_address(door_->address)) {
     rank_ = std::thread([this] {
-      BootstrapConfig config = loopback_config(ranks_, 1, {});
+      BootstrapConfig config = loopback_config(2, 1, {});
       config.communicator_id = address_;
       joined_.emplace(Bootstrap::join(config));
     });
@@ -281,7 +281,7 @@ class OpenDoor {
   // The next connection of the rank, after the handshake.
   UniqueFd let_in() const {
     UniqueFd rank = accept_before(door_->fd.get(), {}).value();
-    HandshakeExchange exchange(Role::kAcceptor, Purpose::kRendezvous, {{}, job_id(address_ + "  0"), 0});
+    HandshakeExchange exchange(Role::kAcceptor, Purpose::kRendezvous, {{}, job_at(door_->address.port(), ""), 0});
     const Status done = exchange.run_before(rank.get(), {});
     EXPECT_TRUE(done.ok()) << done.error().message;
     return rank;
@@ -296,7 +296,6 @@ class OpenDoor {
 
  private:
   std::optional<Listener> door_;
-  const int32_t ranks_;
   const std::string address_;
   std::optional<Joined> joined_;
   std::thread rank_;
@@ -304,7 +303,7 @@ class OpenDoor {
 
 // Nothing distinguishes it from a stranger before it has asked, so the server may drop it even after the handshake.
 TEST(CrowdTest, ARankWithoutASecretThatWasDroppedComesAgain) {
-  OpenDoor door(77);
+  OpenDoor door;
   for (int dropped = 0; dropped < 2; ++dropped) door.let_in().reset();
   const UniqueFd rank = door.let_in();
   JoinAnswer answer;
@@ -315,7 +314,7 @@ TEST(CrowdTest, ARankWithoutASecretThatWasDroppedComesAgain) {
 }
 
 TEST(CrowdTest, ARankWithoutASecretSaysAtOnceThatItsRootIsGone) {
-  OpenDoor door(78);
+  OpenDoor door;
   UniqueFd rank = door.let_in();
   door.remove();
   rank.reset();

@@ -1,0 +1,49 @@
+// Gathering: the ranks of one communicator at a rendezvous, until all have come and are connected, and the members
+// afterwards. A value of the server, on its thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/job_id.h"
+#include "rendezvous/board.h"
+#include "transport/auth/crypto.h"
+#include "transport/socket/socket.h"
+
+namespace trestle {
+
+struct Gathering {
+  explicit Gathering(int64_t deadline) : deadline_ns(deadline) { random_bytes(job); }
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
+
+  RendezvousBoard board;
+  JobId job{};
+  int64_t deadline_ns;                               // when the first rank that waits gives up
+  int64_t patience_ns = 0;                           // the longest time to its deadline that any rank had when it came
+  int64_t failed_at_ns = kNever;                     // when all of them were to hear of it
+  std::vector<int32_t> answered;                     // answered or gone: these ranks do not wait any more
+  std::vector<std::pair<int32_t, uint64_t>> seated;  // ranks and their processes: all that have been here
+  bool has_own = false;                              // a rank of the process that holds the rendezvous is among them
+  bool counted = false;                              // complete, and known to be
+  bool two_jobs = false;  // failed so: its ranks may have come for another job, until a later one is complete
+  bool ended = false;     // its communicator does not live any more
+
+  // A failed gathering stays to answer late ranks; a successful one waits for reports after the ranks' deadline. Both
+  // do so for the time that the ranks were ready to wait for each other, within these limits.
+  int64_t stay_ns() const { return std::clamp(patience_ns, 1'000 * kMs, 60'000 * kMs); }
+  bool all_told() const { return board.nranks() > 0 && answered.size() >= static_cast<size_t>(board.nranks()); }
+  bool was_here(const JoinRequest& request) const {
+    const uint64_t process = request.lineage.empty() ? 0 : request.lineage.front();
+    return std::ranges::find(seated, std::pair(request.rank, process)) != seated.end();
+  }
+  void no_longer_waits(int32_t rank) {
+    if (std::ranges::find(answered, rank) == answered.end()) answered.push_back(rank);
+  }
+};
+
+}  // namespace trestle
