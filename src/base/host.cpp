@@ -57,6 +57,12 @@ uint64_t network_namespace() {
   return stat("/proc/self/ns/net", &info) == 0 ? static_cast<uint64_t>(info.st_ino) : 0;
 }
 
+std::string network_identity() {
+  const std::string boot = boot_id();
+  const uint64_t space = network_namespace();
+  return boot.empty() || space == 0 ? std::string() : boot + "/" + std::to_string(space);
+}
+
 std::string host_identity() {
   return host_name() + "/" + boot_id() + "/" + std::to_string(network_namespace());
 }

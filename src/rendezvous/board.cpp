@@ -27,8 +27,24 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
   if (request.rank < 0 || request.rank >= nranks_)
     return fail({Code::kInvalidArgument, who + " is out of range: there are " + std::to_string(nranks_) + " ranks"});
   if (has(request.rank)) return come_twice(request, from, "");
-  arrived_[request.rank] = {request.address, from, request.name, request.lineage};
+  arrived_[request.rank] = {request.address, from, request.name, request.lineage, request.network, request.only_here};
   if (holds) holder_ = std::min(request.rank, holder_.value_or(request.rank));
+  check_reach(request.rank);
+}
+
+// An address of loopback means another host there, or nothing. So it is told to ranks of its own host only.
+void RendezvousBoard::check_reach(int32_t rank) {
+  const Arrival& arrival = arrived_.at(rank);
+  if (arrival.network.empty()) return;
+  if (!here_) here_ = rank;
+  if (!elsewhere_ && arrival.network != arrived_.at(*here_).network) elsewhere_ = rank;
+  if (!cut_off_ && !arrival.only_here.empty()) cut_off_ = rank;
+  if (!cut_off_ || !elsewhere_) return;
+  const Arrival& there = arrived_.at(*cut_off_);
+  const int32_t other = there.network == arrived_.at(*here_).network ? *elsewhere_ : *here_;
+  fail({Code::kInvalidUsage, name(*cut_off_) + " can be reached from its own host only, at " + there.address +
+                                 ", and " + name(other) + " is on another one (" + there.only_here +
+                                 "); TRESTLE_SOCKET_IFNAME names the interface over which other hosts reach it"});
 }
 
 void RendezvousBoard::come_twice(const JoinRequest& second, const std::string& from, const std::string& place) {

@@ -52,15 +52,20 @@ class RendezvousBoard {
     std::string from;
     std::string name;
     std::vector<uint64_t> lineage;
+    std::string network;
+    std::string only_here;
   };
   std::string name(int32_t rank) const;
+  void check_reach(int32_t rank);
   std::vector<int32_t> missing() const;
 
   int32_t nranks_ = 0;
   int32_t first_rank_ = 0;
   uint32_t version_ = 0;
   std::map<int32_t, Arrival> arrived_;
-  std::optional<int32_t> holder_;  // the lowest rank of the process that holds the rendezvous
+  std::optional<int32_t> here_, elsewhere_;  // the first ranks of two hosts
+  std::optional<int32_t> cut_off_;           // the first rank that other hosts cannot reach
+  std::optional<int32_t> holder_;            // the lowest rank of the process that holds the rendezvous
   std::optional<int32_t> left_;
   std::optional<Error> failure_;
 };

@@ -39,9 +39,7 @@
 #include "control_mesh/dissemination.h"
 #include "rendezvous/board.h"
 #include "rendezvous/meeting.h"
-#include "rendezvous/rank_info.h"
 #include "transport/auth/handshake.h"
-#include "trestle/trestle.h"
 
 namespace trestle {
 namespace {
@@ -426,12 +424,7 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   const std::string directory = TRY(store_directory(config));
   meeting.listeners = TRY(listen_for_neighbours(config, SocketAddress{}));
   Card mine;
-  mine.request.version = TRESTLE_VERSION_CODE;
-  mine.request.nranks = config.nranks;
-  mine.request.rank = config.rank;
-  mine.request.address = meeting_text(meeting.listeners);
-  mine.request.name = own_rank_name(config.rank);
-  mine.request.lineage = process_lineage();
+  mine.request = own_request(config, meeting.listeners);
   mine.host = host_identity();
   mine.pid = getpid();
   Visits& visited = visits.get();

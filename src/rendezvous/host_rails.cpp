@@ -1,6 +1,7 @@
 #include "rendezvous/host_rails.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/log.h"
@@ -30,20 +31,35 @@ Result<std::vector<LocalRail>> choose(const std::vector<HostInterface>& interfac
   if (met != nullptr && !wanted.interfaces.empty() &&
       std::none_of(wanted.interfaces.begin(), wanted.interfaces.end(), is_met))
     wanted.interfaces.insert(wanted.interfaces.begin(), {met->name, 0});
-  return std::move(TRY(choose_rails(interfaces, wanted)).rails);
+  std::vector<LocalRail> rails = std::move(TRY(choose_rails(interfaces, wanted)).rails);
+  const auto leads_out = [](const LocalRail& rail) { return !rail.address.is_loopback(); };
+  if (std::ranges::any_of(rails, leads_out)) std::erase_if(rails, std::not_fn(leads_out));
+  return rails;
 }
 
 // is_rail: connections of the mesh may move there.
-void listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, const PortRange& ports, bool is_rail) {
+Status listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, const PortRange& ports, bool is_rail) {
   Result<Listener> more = listen_at(rail, ports);
-  if (more.ok()) {
-    listeners.push_back({std::move(more).value()});
-    if (!is_rail) return;
-    listeners.back().interface = rail.interface;
-    listeners.back().fabric = rail.fabric;
-  } else {
+  if (!more.ok()) {
     LOG(kInfo, kBootstrap, "ranks do not meet over %s: %s", rail.interface.c_str(), more.error().message.c_str());
+    return more.error();
   }
+  listeners.push_back({std::move(more).value()});
+  if (!is_rail || rail.address.is_loopback()) return {};
+  listeners.back().interface = rail.interface;
+  listeners.back().fabric = rail.fabric;
+  return {};
+}
+
+// Where those that the user has named cannot be used, the ranks meet over others, and the transports say what is wrong.
+Result<std::vector<LocalRail>> any_rails(const std::vector<HostInterface>& interfaces,
+                                         const HostRailsRequest& request) {
+  const auto named = choose(interfaces, nullptr, request.met_at, request);
+  if (named.ok() || request.rails.empty()) return named;
+  LOG(kInfo, kBootstrap, "ranks do not meet over TRESTLE_RAILS: %s", named.error().message.c_str());
+  HostRailsRequest unnamed = request;
+  unnamed.rails.clear();
+  return choose(interfaces, nullptr, request.met_at, unnamed);
 }
 
 }  // namespace
@@ -85,7 +101,7 @@ std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest reque
   const bool leads_there = is_down || has_rail_at(rails.value(), ip);
   for (const LocalRail& rail : rails.value()) {
     if (rail.interface != met->name) {
-      listen_too(listeners, rail, request.ports, leads_there);
+      (void)listen_too(listeners, rail, request.ports, leads_there);
     } else if (ip == rail.address) {  // not another address of the interface
       listeners.front().interface = rail.interface;
       listeners.front().fabric = rail.fabric;
@@ -95,14 +111,31 @@ std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest reque
   return listeners;
 }
 
-std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request) {
+Result<std::vector<RailListener>> listen_on_any_rail(const HostRailsRequest& request) {
+  const std::vector<HostInterface> interfaces = TRY(read_interfaces());
+  Status last = Error{Code::kSystemError, "an interface has the address " + request.met_at.text()};
   std::vector<RailListener> listeners;
-  const auto interfaces = read_interfaces();
-  if (!interfaces.ok() || interface_at(interfaces.value(), request.met_at) != nullptr) return listeners;
-  const auto rails = choose(interfaces.value(), nullptr, request.met_at, request);
-  if (!rails.ok()) return listeners;
-  for (const LocalRail& rail : rails.value()) listen_too(listeners, rail, request.ports, true);
+  if (interface_at(interfaces, request.met_at) != nullptr) return last.error();
+  for (const LocalRail& rail : TRY(any_rails(interfaces, request))) {
+    const Status listens = listen_too(listeners, rail, request.ports, true);
+    if (!listens.ok()) last = listens;
+  }
+  if (listeners.empty()) return last.error();
   return listeners;
+}
+
+std::string why_only_here(const std::vector<RailListener>& listeners, const HostRailsRequest& request) {
+  const auto is_here = [](const RailListener& one) { return one.listener.address.is_loopback(); };
+  if (!std::ranges::all_of(listeners, is_here)) return {};
+  RailRequest wanted;
+  wanted.filter = request.interfaces;
+  const auto interfaces = read_interfaces();
+  const auto choice = interfaces.ok() ? choose_rails(interfaces.value(), wanted) : interfaces.error();
+  if (!choice.ok()) return choice.error().message;
+  if (!choice.value().rails.front().address.is_loopback()) return "the ranks meet over loopback";
+  std::string reasons;
+  for (const LeftOutInterface& one : choice.value().left_out) reasons += (reasons.empty() ? "" : "; ") + one.text();
+  return reasons.empty() ? "it has no interface but loopback" : reasons;
 }
 
 std::string meeting_text(const std::vector<RailListener>& listeners) {

@@ -45,9 +45,13 @@ struct RailListener {
 // listener that this rank has anyway, unless its interface is down and another one is not. Its address is `met_at`,
 // whatever the request says. Never an error: a rail at which no port is free is left out, with a line at INFO.
 std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest request);
-// Listeners where no interface has the address `met_at` any more, as when it was taken from one that is down. Empty:
-// one has it, or there is no rail.
-std::vector<RailListener> listen_elsewhere(const HostRailsRequest& request);
+// Listeners where nothing says at which address the other ranks reach this host: `met_at` is none, or no interface has
+// it any more. One on each rail; rails that `rails` names and that cannot be used are no reason not to meet. On
+// loopback only where no interface leads out of this host. Errors: an interface has `met_at`; there is no rail; no port
+// is free.
+Result<std::vector<RailListener>> listen_on_any_rail(const HostRailsRequest& request);
+// Why ranks of other hosts cannot reach these listeners: what speaks against each of the interfaces. "": they can.
+std::string why_only_here(const std::vector<RailListener>& listeners, const HostRailsRequest& request);
 
 // What neighbours are told: the addresses of the listeners in their order, as many as fit. Rails are published as
 // published.h says, the others are addresses only: "10.0.0.1:40001/24,10.0.1.1:40002/24,10.9.0.1:40003".

@@ -15,7 +15,6 @@
 #include "rendezvous/rank_info.h"
 #include "rendezvous/server.h"
 #include "rendezvous/try_root.h"
-#include "trestle/trestle.h"
 
 namespace trestle {
 namespace {
@@ -167,86 +166,20 @@ Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit&
   return {decode_join_answer(body)};
 }
 
-constexpr const char* kPortNeeds =
-    "while ranks meet, TRESTLE_PORT_RANGE needs 1 port at each interface for each rank of this host, and 1 more for a "
-    "process that has called trestleGetUniqueId";
-
-JoinRequest request_of(const BootstrapConfig& config, const std::string& address, const WaitLimit& limit) {
-  JoinRequest request;
-  request.version = TRESTLE_VERSION_CODE;
-  request.nranks = config.nranks;
-  request.rank = config.rank;
-  if (limit.deadline_ns != kNever)
-    request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
-  request.address = address;
-  request.name = own_rank_name(config.rank);
-  request.lineage = process_lineage();
-  return request;
-}
-
 // Asks to join. The root may drop this rank as a stranger. Then this rank connects again, as after a handshake that the
 // root ends.
-Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, const std::string& address,
+Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, JoinRequest request,
                                    const Root& root, const WaitLimit& limit) {
   Root reached = root;
   reached.candidates = {peer_address(socket.get())};
   while (true) {
-    Asked asked = ask(socket.get(), request_of(config, address, limit), root, limit);
+    if (limit.deadline_ns != kNever)
+      request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
+    Asked asked = ask(socket.get(), request, root, limit);
     if (!asked.unheard || !root.secret.empty()) return std::move(asked.answer);
     socket = TRY(reach_again(config, reached, asked.answer.error(), limit));
   }
 }
-
-}  // namespace
-
-Result<Listener> listen_as_configured(const BootstrapConfig& config) {
-  ListenOptions options;
-  options.interface_filter = config.interfaces;
-  options.family = TRY(parse_family(config.family));
-  options.port_low = config.port_range.low;
-  options.port_high = config.port_range.high;
-  options.port_needs = kPortNeeds;
-  return listen_tcp(options);
-}
-
-namespace {
-
-// As listen_for_neighbours, at one interface.
-Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddress& ip) {
-  if (!config.interfaces.empty() || ip.length == 0) return listen_as_configured(config);
-  SocketAddress address = ip;
-  const int low = config.port_range.low;
-  const int high = std::max<int>(config.port_range.high, low);
-  Error last;
-  for (int port = low; port <= high; ++port) {
-    address.set_port(static_cast<uint16_t>(port));
-    Result<Listener> listener = listen_tcp_at(address);
-    if (listener.ok()) return listener;
-    last = listener.error();
-  }
-  if (low == 0) return last;
-  return Error{Code::kSystemError, "no free port in TRESTLE_PORT_RANGE " + std::to_string(low) + "-" +
-                                       std::to_string(high) + " at " + format_host(ip) + " (" + last.message +
-                                       "): " + kPortNeeds};
-}
-
-}  // namespace
-
-Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
-  HostRailsRequest request{config.rails, config.interfaces, config.family, config.port_range, {}};
-  Result<Listener> first = listen_at_one(config, ip);
-  if (!first.ok()) {
-    request.met_at = ip.is_loopback() ? HostAddress() : HostAddress(ip);
-    std::vector<RailListener> others;
-    if (request.met_at.is_known()) others = listen_elsewhere(request);
-    if (others.empty()) return first.error();
-    return others;
-  }
-  request.met_at = first.value().address;
-  return listen_on_rails(std::move(first).value(), request);
-}
-
-namespace {
 
 // Keeps the rendezvous's connection, whose first answer has been read, for the rest of join().
 void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, const BootstrapConfig& config,
@@ -266,14 +199,20 @@ void keep_line(Meeting& meeting, UniqueFd socket, const JoinAnswer& answer, cons
   };
 }
 
+// Other ranks can reach this rank at the address by which it reaches the root. But a rank on the root's host may reach
+// it over loopback, because its own host's name means that to a host (127.0.1.1 in /etc/hosts).
+SocketAddress reached_at(int fd, const Root& root) {
+  const SocketAddress address = local_address(fd);
+  return address.is_loopback() && !root.is_local ? SocketAddress{} : address;
+}
+
 // `answered`: the root has answered, so it knows of this rank.
 Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit, bool& answered) {
   UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
   meeting.secret = root.secret;
-  // Other ranks can reach this rank at the address by which this rank reaches the root.
-  meeting.listeners = TRY(listen_for_neighbours(config, local_address(socket.get())));
-  JoinAnswer answer = TRY(ask_until_heard(socket, config, meeting_text(meeting.listeners), root, limit));
+  meeting.listeners = TRY(listen_for_neighbours(config, reached_at(socket.get(), root)));
+  JoinAnswer answer = TRY(ask_until_heard(socket, config, own_request(config, meeting.listeners), root, limit));
   answered = true;
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != mesh_neighbours(config.rank, config.nranks).size())

@@ -50,6 +50,7 @@ struct Root {
   JobId job{};
   std::vector<std::byte> secret;
   bool own_port = false;  // made for this communicator: a refusal there is final
+  bool is_local = false;  // its address is given as one of loopback, so all ranks are on this host
   std::string job_name;   // of the launcher or TRESTLE_JOB; "": the job has none
   // Of the rendezvous in this process, if rank 0 has one at a named place.
   std::shared_ptr<RendezvousHold> hold;
@@ -81,9 +82,11 @@ Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 
 // Listens at the first of the configured interfaces that can be bound, on a port of the configured range.
 Result<Listener> listen_as_configured(const BootstrapConfig& config);
-// Listening sockets for this rank: at the interfaces that TRESTLE_SOCKET_IFNAME names, else at `ip`, else at the best
-// interface; and on this host's other rails. The ports are of the configured range; that of `ip` does not count. The
-// error when no port is free names the range.
+// Listening sockets for this rank: at the interfaces that TRESTLE_SOCKET_IFNAME names, else at `ip`; and on this host's
+// other rails. `ip`: an address at which all other ranks reach this one; empty: none is known, so on the rails alone. The
+// ports are of the configured range; that of `ip` does not count. The error when no port is free names the range.
 Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
+// What this rank says of itself at the meeting point.
+JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners);
 
 }  // namespace trestle

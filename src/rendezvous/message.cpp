@@ -10,6 +10,8 @@ namespace trestle {
 namespace {
 
 constexpr size_t kMaxName = 512;
+constexpr size_t kMaxNetwork = 128;
+constexpr size_t kMaxReasons = 2048;
 constexpr size_t kMaxToldSentence = 16 * 1024;
 
 Error unreadable(const char* who) {
@@ -28,7 +30,7 @@ std::string encode(const JoinRequest& request) {
   out.integer(request.version).integer(request.nranks).integer(request.rank).integer(request.time_left_ns);
   out.text(request.address).text(request.name).integer(static_cast<uint32_t>(request.lineage.size()));
   for (const uint64_t process : request.lineage) out.integer(process);
-  return out.take();
+  return out.text(request.network).text(request.only_here.substr(0, kMaxReasons)).take();
 }
 
 Result<JoinRequest> decode_join_request(std::string_view bytes) {
@@ -41,6 +43,8 @@ Result<JoinRequest> decode_join_request(std::string_view bytes) {
   request.address = in.text(kMostMeetingText);
   request.name = in.text(kMaxName);
   for (uint32_t left = in.count(8); left > 0 && in.ok(); --left) request.lineage.push_back(in.integer<uint64_t>());
+  request.network = in.text(kMaxNetwork);
+  request.only_here = in.text(kMaxReasons);
   if (!in.at_end() || request.time_left_ns < 0) return unreadable("a rank");
   return request;
 }

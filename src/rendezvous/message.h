@@ -30,7 +30,9 @@ struct JoinRequest {
   std::string address;       // where it listens: its meeting_text()
   std::string name;          // "rank 3 (host a, pid 12)", for sentences
   // process_lineage(): its process, then those that forked it. Empty: not known.
-  std::vector<uint64_t> lineage;
+  std::vector<uint64_t> lineage = {};
+  std::string network = {};    // network_identity()
+  std::string only_here = {};  // why other hosts cannot reach the rank; "": they can
 };
 
 struct JoinAnswer {

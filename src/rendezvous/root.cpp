@@ -48,6 +48,7 @@ Result<Root> root_of_id(const BootstrapConfig& config) {
   root.job = id.job;
   root.secret.assign(id.secret.begin(), id.secret.end());
   root.own_port = true;
+  root.is_local = root.candidates.front().is_loopback();
   root.place = place_of_id(root.name);
   return root;
 }
@@ -180,7 +181,8 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
   root.job = job_at(place.at.port, place.job);
   root.job_name = place.job;
   root.secret = config.secret.empty() ? place.secret : job_secret(config.secret);
-  const bool loopback = place.own_address || names_loopback(place.at.host);
+  root.is_local = names_loopback(place.at.host);
+  const bool loopback = place.own_address || root.is_local;
   if (root.secret.empty() && !loopback && config.rank == 0)
     LOG(kWarn, kBootstrap,
         "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "

@@ -163,12 +163,15 @@ TEST(JoinMessageTest, LongSentencesAreCutAndStillRead) {
 }
 
 TEST(JoinMessageTest, RoundTripAndRankLists) {
-  JoinRequest request{100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", {uint64_t{1} << 63, 5}};
+  JoinRequest request{
+      100, 8, 3, 12345, "127.0.0.1:99", "rank 3 (host a, pid 12)", {uint64_t{1} << 63, 5}, "boot/7", "eth0: down"};
   const auto decoded = decode_join_request(encode(request));
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded.value().address, request.address);
   EXPECT_EQ(decoded.value().name, request.name);
   EXPECT_EQ(decoded.value().lineage, request.lineage);
+  EXPECT_EQ(decoded.value().network, request.network);
+  EXPECT_EQ(decoded.value().only_here, request.only_here);
   JoinAnswer answer;
   answer.addresses = {"a", "b"};
   answer.names = {"rank 1 (host a, pid 1)", "", "rank 2"};

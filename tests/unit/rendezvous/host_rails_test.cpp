@@ -77,6 +77,33 @@ TEST(HostRails, HaveAListenerEach) {
   }
 }
 
+// Nothing says how other ranks reach this machine. Loopback is told only where there is nothing else.
+TEST(HostRails, AreAllOfTheHostWhereNothingIsKnown) {
+  const RailChoice choice = choose_rails(read_interfaces().value(), {}).value();
+  for (const char* rails : {"", "nosuch0,nosuch1"}) {
+    const HostRailsRequest request{rails, "", "auto", {}, {}};
+    const auto listeners = listen_on_any_rail(request);
+    ASSERT_TRUE(listeners.ok()) << listeners.error().message;
+    ASSERT_EQ(listeners.value().size(), choice.rails.size());
+    for (size_t i = 0; i < choice.rails.size(); ++i)
+      EXPECT_EQ(HostAddress(listeners.value()[i].listener.address), choice.rails[i].address);
+    EXPECT_EQ(why_only_here(listeners.value(), request).empty(), !choice.rails[0].address.is_loopback());
+  }
+  for (const LocalRail& rail : choice.rails) {
+    const bool there = !rail.address.is_loopback();
+    EXPECT_NE(listen_on_any_rail({"", "", "auto", {}, rail.address}).ok(), there) << "an interface has the address";
+  }
+}
+
+TEST(HostRails, OfLoopbackSayWhy) {
+  std::vector<RailListener> listeners;
+  listeners.push_back({taken_port()});
+  EXPECT_NE(why_only_here(listeners, {"", "lo", "auto", {}, {}}).find("TRESTLE_SOCKET_IFNAME 'lo' leaves it out") ==
+                std::string::npos,
+            read_interfaces().value().size() > 1);
+  EXPECT_NE(why_only_here(listeners, {"", "", "auto", {}, {}}), "");
+}
+
 TEST(MeetingText, HasAsManyAddressesAsFit) {
   for (const int prefix : {0, 8}) {
     std::vector<RailListener> listeners;

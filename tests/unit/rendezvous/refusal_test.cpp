@@ -45,6 +45,37 @@ TEST(RefusalTest, TheRendezvousBelievesNoHugeNumberOfRanks) {
   EXPECT_TRUE(contains(board.answer_for(0).error.message, "2147483647 ranks, more than"));
 }
 
+// Of ranks by number: the host ("": not known), and whether other hosts cannot reach the rank.
+std::string told(const std::vector<std::pair<std::string, bool>>& ranks) {
+  RendezvousBoard board;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    JoinRequest request;
+    request.nranks = static_cast<int32_t>(ranks.size());
+    request.rank = static_cast<int32_t>(r);
+    request.address = "127.0.0.1:5000";
+    request.network = ranks[r].first;
+    if (ranks[r].second) request.only_here = "eth0: down";
+    board.arrive(request, "");
+  }
+  return board.answer_for(0).error.message;
+}
+
+TEST(RefusalTest, AnAddressOfLoopbackIsToldOnItsOwnHostOnly) {
+  EXPECT_EQ(told({{"a", true}, {"a", true}, {"a", true}}), "");
+  EXPECT_EQ(told({{"a", false}, {"b", false}, {"a", false}}), "");
+  EXPECT_EQ(told({{"", true}, {"b", false}}), "") << "nobody knows";
+  const auto names = [](int cut_off, int other) {
+    return "rank " + std::to_string(cut_off) + " can be reached from its own host only, at 127.0.0.1:5000, and rank " +
+           std::to_string(other) +
+           " is on another one (eth0: down); TRESTLE_SOCKET_IFNAME names the interface over which other hosts reach it";
+  };
+  EXPECT_EQ(told({{"a", true}, {"b", false}}), names(0, 1));
+  EXPECT_EQ(told({{"a", false}, {"b", true}}), names(1, 0));
+  EXPECT_EQ(told({{"a", false}, {"a", true}, {"b", false}}), names(1, 2));
+  EXPECT_EQ(told({{"a", false}, {"b", false}, {"b", true}}), names(2, 0));
+  EXPECT_EQ(told({{"", false}, {"a", true}, {"a", true}, {"b", true}}), names(1, 3));
+}
+
 TEST(RefusalTest, DamagedIdIsRefused) {
   UniqueIdBytes id = loopback_id();
   id[70] ^= std::byte{1};
