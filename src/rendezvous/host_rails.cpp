@@ -39,7 +39,7 @@ Result<std::vector<LocalRail>> choose(const std::vector<HostInterface>& interfac
 
 // is_rail: connections of the mesh may move there.
 Status listen_too(std::vector<RailListener>& listeners, const LocalRail& rail, const PortRange& ports, bool is_rail) {
-  Result<Listener> more = listen_at(rail, ports);
+  Result<Listener> more = listen_to_meet({&rail.address, 1}, ports);
   if (!more.ok()) {
     LOG(kInfo, kBootstrap, "ranks do not meet over %s: %s", rail.interface.c_str(), more.error().message.c_str());
     return more.error();
@@ -71,15 +71,10 @@ Result<std::vector<LocalRail>> host_rails(const std::vector<HostInterface>& inte
   return choose(interfaces, met, request.met_at, request);
 }
 
-Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports) {
-  ListenOptions at;
-  at.interface_filter = "=" + rail.interface;
-  at.filter_from = "a rail";
-  at.family = rail.address.family();
-  at.address = rail.address;
-  at.port_low = ports.low;
-  at.port_high = ports.high;
-  return listen_tcp(at);
+Result<Listener> listen_to_meet(std::span<const SocketAddress> addresses, const PortRange& ports) {
+  return listen_tcp(addresses, {ports,
+                                "while ranks meet, TRESTLE_PORT_RANGE needs 1 port at each interface for each rank of "
+                                "this host, and 1 more for a process that has called trestleGetUniqueId"});
 }
 
 std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest request) {

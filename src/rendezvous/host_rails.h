@@ -4,6 +4,7 @@
 // Functions of the thread that makes a communicator. Nothing blocks.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,9 @@ struct HostRailsRequest {
 Result<std::vector<LocalRail>> host_rails(const std::vector<HostInterface>& interfaces,
                                           const HostRailsRequest& request);
 
-// Listens at a rail, at a port of the range.
-Result<Listener> listen_at(const LocalRail& rail, const PortRange& ports);
+// Listens at the first of these addresses that can be bound, at a port of the range. The error when no port is free
+// says how many are needed while ranks meet.
+Result<Listener> listen_to_meet(std::span<const SocketAddress> addresses, const PortRange& ports);
 
 // Where a rank listens while the ranks meet, and for its control mesh afterwards.
 struct RailListener {

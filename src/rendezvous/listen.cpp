@@ -7,51 +7,38 @@
 #include "trestle/trestle.h"
 
 namespace trestle {
-namespace {
-
-constexpr const char* kPortNeeds =
-    "while ranks meet, TRESTLE_PORT_RANGE needs 1 port at each interface for each rank of this host, and 1 more for a "
-    "process that has called trestleGetUniqueId";
-
-}  // namespace
-
-Result<Listener> listen_as_configured(const BootstrapConfig& config) {
-  ListenOptions options;
-  options.interface_filter = config.interfaces;
-  options.family = TRY(parse_family(config.family));
-  options.port_low = config.port_range.low;
-  options.port_high = config.port_range.high;
-  options.port_needs = kPortNeeds;
-  return listen_tcp(options);
-}
-
-namespace {
-
-// As listen_for_neighbours, at one interface.
-Result<Listener> listen_at_one(const BootstrapConfig& config, const SocketAddress& ip) {
-  if (!config.interfaces.empty() || ip.length == 0) return listen_as_configured(config);
-  SocketAddress address = ip;
-  const int low = config.port_range.low;
-  const int high = std::max<int>(config.port_range.high, low);
-  Error last;
-  for (int port = low; port <= high; ++port) {
-    address.set_port(static_cast<uint16_t>(port));
-    Result<Listener> listener = listen_tcp_at(address);
-    if (listener.ok()) return listener;
-    last = listener.error();
+Result<std::vector<Listener>> listen_on_each_rail(const BootstrapConfig& config, std::string& left_out) {
+  RailRequest request;
+  request.filter = config.interfaces;
+  request.family = TRY(parse_family(config.family));
+  const RailChoice choice = TRY(choose_rails(TRY(read_interfaces()), request));
+  for (const LeftOutInterface& one : choice.left_out) left_out += (left_out.empty() ? "" : "; ") + one.text();
+  std::vector<Listener> listeners;
+  Status last;
+  for (const LocalRail& rail : choice.rails) {
+    Result<Listener> listener = listen_to_meet({&rail.address, 1}, config.port_range);
+    if (listener.ok()) {
+      listeners.push_back(std::move(listener).value());
+    } else {
+      last = listener.error();
+      left_out += (left_out.empty() ? "" : "; ") + rail.interface + ": " + listener.error().message;
+    }
   }
-  if (low == 0) return last;
-  return Error{Code::kSystemError, "no free port in TRESTLE_PORT_RANGE " + std::to_string(low) + "-" +
-                                       std::to_string(high) + " at " + format_host(ip) + " (" + last.message +
-                                       "): " + kPortNeeds};
+  if (listeners.empty()) return last.error();
+  return listeners;
 }
-
-}  // namespace
 
 Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip) {
   HostRailsRequest request{config.rails, config.interfaces, config.family, config.port_range, ip};
   if (config.interfaces.empty() && ip.length == 0) return listen_on_any_rail(request);
-  Result<Listener> first = listen_at_one(config, ip);
+  RailRequest wanted;
+  wanted.filter = config.interfaces;
+  wanted.family = TRY(parse_family(config.family));
+  wanted.met_at = ip;
+  const std::vector<SocketAddress> known{ip};
+  const bool named = !config.interfaces.empty();
+  Result<Listener> first =
+      listen_to_meet(named ? TRY(listening_addresses(TRY(read_interfaces()), wanted)) : known, config.port_range);
   if (first.ok()) {
     request.met_at = first.value().address;
     return listen_on_rails(std::move(first).value(), request);
@@ -60,6 +47,31 @@ Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& c
   auto others = listen_on_any_rail(request);
   if (!others.ok()) return first.error();
   return others;
+}
+
+std::vector<SocketAddress> nearest_first(std::vector<SocketAddress> addresses) {
+  const auto interfaces = read_interfaces();
+  if (!interfaces.ok()) return addresses;
+  const auto is_near = [&](const SocketAddress& address) {
+    for (const HostInterface& interface : interfaces.value()) {
+      for (const InterfaceAddress& one : interface.addresses) {
+        if (one.address.family() != address.family()) continue;
+        if (fabric_of(address, one.prefix) == fabric_of(one.address, one.prefix)) return true;
+      }
+    }
+    return false;
+  };
+  std::ranges::stable_partition(addresses, is_near);
+  return addresses;
+}
+
+Status check_reach(const UniqueId& id, const std::string& what) {
+  const uint64_t here = own_network();
+  if (id.network == 0 || here == 0 || id.network == here) return {};
+  return Error{Code::kInvalidUsage, what + " on another host, which can be reached from itself only, at " +
+                                        addresses_text(id) +
+                                        ": set TRESTLE_SOCKET_IFNAME there to the interface over which other hosts "
+                                        "reach it"};
 }
 
 JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners) {

@@ -82,13 +82,17 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
     bool other_version = false;
     bool answered = false;
     bool silent = false;
+    size_t gone = 0;  // at how many of the addresses
+    Error why_gone;
     for (const SocketAddress& candidate : root.candidates) {
       RootAttempt made = try_root(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
       if (made.error.code == Code::kAborted) return made.error;
       if (root.own_port && made.other_version) return another_version(root, made.error);
-      if (root.own_port && (made.refused || (round >= kMostRefusals && !made.silent && !made.lost)))
-        return nobody_there(root, made.error);
+      if (made.refused || (round >= kMostRefusals && !made.silent && !made.lost)) {
+        why_gone = gone == 0 ? made.error : why_gone;
+        ++gone;
+      }
       const bool wrong = made.refused_secret || made.other_version;
       const bool first = &candidate == &root.candidates.front();
       seen.lost = seen.lost || made.lost;
@@ -100,6 +104,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
       refused_secret = refused_secret || made.refused_secret;
       other_version = other_version || made.other_version;
     }
+    if (root.own_port && gone == root.candidates.size()) return nobody_there(root, why_gone);
     if (other_version && ++other_versions >= kMostWrongRoots) return another_version(root, seen.error);
     if (refused_secret && ++secret_refusals >= kMostWrongRoots)
       return Error{Code::kRemoteError, "the rendezvous at " + root.name +

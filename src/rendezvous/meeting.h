@@ -80,12 +80,17 @@ JobId job_at(uint16_t port, const std::string& job_name);
 // Sleeps for pause_ns, unless the limit is reached first.
 Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 
-// Listens at the first of the configured interfaces that can be bound, on a port of the configured range.
-Result<Listener> listen_as_configured(const BootstrapConfig& config);
+// Listens on each rail of this host that TRESTLE_SOCKET_IFNAME and the family allow, on a port of the configured range.
+// At least one. left_out: gets what speaks against each of the other interfaces.
+Result<std::vector<Listener>> listen_on_each_rail(const BootstrapConfig& config, std::string& left_out);
 // Listening sockets for this rank: at the interfaces that TRESTLE_SOCKET_IFNAME names, else at `ip`; and on this host's
-// other rails. `ip`: an address at which all other ranks reach this one; empty: none is known, so on the rails alone. The
-// ports are of the configured range; that of `ip` does not count. The error when no port is free names the range.
+// other rails. `ip`: an address at which all other ranks reach this one; empty: none is known, so on the rails alone.
+// The ports are of the configured range; that of `ip` does not count. The error when no port is free names the range.
 Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& config, const SocketAddress& ip);
+// In their order, but those first that are in the network of one of this host's interfaces.
+std::vector<SocketAddress> nearest_first(std::vector<SocketAddress> addresses);
+// kInvalidUsage: the id is of another host, and has only addresses of loopback. `what` begins the sentence.
+Status check_reach(const UniqueId& id, const std::string& what);
 // What this rank says of itself at the meeting point.
 JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners);
 

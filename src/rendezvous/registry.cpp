@@ -119,10 +119,16 @@ Registry& registry() {
 
 }  // namespace
 
-Result<RendezvousHeld> start_rendezvous(Listener listener, const RendezvousOptions& options) {
-  auto server = std::make_unique<RendezvousServer>(std::move(listener), options);
+Result<RendezvousHeld> start_rendezvous(std::vector<Listener> listeners, const RendezvousOptions& options) {
+  auto server = std::make_unique<RendezvousServer>(std::move(listeners), options);
   if (!server->opened()) return Error{Code::kSystemError, "no descriptor is left for the rendezvous"};
   return registry().add(std::move(server));
+}
+
+Result<RendezvousHeld> start_rendezvous(Listener listener, const RendezvousOptions& options) {
+  std::vector<Listener> one;
+  one.push_back(std::move(listener));
+  return start_rendezvous(std::move(one), options);
 }
 
 std::optional<RunningRendezvous> hold_rendezvous(const Credentials& credentials) {

@@ -36,19 +36,20 @@ bool names_loopback(const std::string& host) {
   return address.ok() && address.value().address().is_loopback();
 }
 
-std::string place_of_id(const std::string& address) {
-  return "the rendezvous of the unique id at " + address;
+std::string place_of_id(const std::string& addresses) {
+  return "the rendezvous of the unique id at " + addresses;
 }
 
 Result<Root> root_of_id(const BootstrapConfig& config) {
   const UniqueId id = TRY(decode(config.id));
+  TRY(check_reach(id, "the unique id was made"));
   Root root;
-  root.name = format_host_port({id.ip, id.port});
-  root.candidates.push_back(TRY(parse_address(root.name)));
+  root.name = addresses_text(id);
+  root.candidates = nearest_first(id.addresses);
   root.job = id.job;
   root.secret.assign(id.secret.begin(), id.secret.end());
   root.own_port = true;
-  root.is_local = root.candidates.front().is_loopback();
+  root.is_local = std::ranges::all_of(id.addresses, &SocketAddress::is_loopback);
   root.place = place_of_id(root.name);
   return root;
 }
@@ -74,12 +75,18 @@ Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLi
                      ": use the launcher's ranks (trestleLauncherInfo), or set MASTER_ADDR and MASTER_PORT, the same "
                      "on all ranks"};
   const UniqueId id = TRY(launcher_place(config, limit));
-  NamedPlace place{
-      {id.ip, id.port}, "the launcher's exchange", "TRESTLE_PORT_RANGE", kMasterPorts, to_hex(id.job), {}, true};
+  const SocketAddress& at = id.addresses.front();
+  NamedPlace place{{HostAddress(at).text(), at.port()},
+                   "the launcher's exchange",
+                   "TRESTLE_PORT_RANGE",
+                   kMasterPorts,
+                   to_hex(id.job),
+                   {},
+                   true};
   // Rank 0 alone looks for a free port, and in its own range, which may be another one.
   const PortRange& range = config.port_range;
-  if (config.rank == 0 && range.low <= id.port && id.port <= range.high)
-    place.ports = static_cast<uint16_t>(std::min<int>(kMasterPorts, range.high - id.port + 1));
+  if (config.rank == 0 && range.low <= at.port() && at.port() <= range.high)
+    place.ports = static_cast<uint16_t>(std::min<int>(kMasterPorts, range.high - at.port() + 1));
   place.secret.assign(id.secret.begin(), id.secret.end());
   return place;
 }
@@ -116,18 +123,19 @@ Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& l
       {launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, job_name(config), {}, false};
 }
 
-// Completes the id with the listener's address.
-Result<UniqueId> serve_id(Listener listener, UniqueId id, const BootstrapConfig& config, int64_t timeout_ns) {
-  const std::string text = format_address(listener.address);
-  id.ip = HostAddress(listener.address).text();
-  id.port = listener.address.port();
+// Completes the id with the listeners' addresses. left_out: what speaks against the other interfaces.
+Result<UniqueId> serve_id(std::vector<Listener> listeners, UniqueId id, const std::string& left_out,
+                          const BootstrapConfig& config, int64_t timeout_ns) {
+  for (const Listener& listener : listeners) id.addresses.push_back(listener.address);
+  if (std::ranges::all_of(id.addresses, &SocketAddress::is_loopback)) id.network = own_network();
   RendezvousOptions server;
   server.credentials = {{id.secret.begin(), id.secret.end()}, id.job, 0};
-  server.place = place_of_id(text);
+  server.place = place_of_id(addresses_text(id));
+  if (!left_out.empty()) server.place += " (of the host's other interfaces, " + left_out + ")";
   constexpr int64_t kDay = 86400 * kSecond;
   server.deadline_ns = monotonic_clock().now_ns() + (timeout_ns > 0 ? timeout_ns : kDay);
   server.handshake_timeout_ns = config.handshake_timeout_ns;
-  TRY(start_rendezvous(std::move(listener), server));
+  TRY(start_rendezvous(std::move(listeners), server));
   return id;
 }
 
@@ -195,11 +203,12 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
 
 Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t timeout_ns) {
   TRY(handshake_probe());
-  Listener listener = TRY(listen_as_configured(config));
+  std::string left_out;
+  std::vector<Listener> listeners = TRY(listen_on_each_rail(config, left_out));
   UniqueId id;
   random_bytes(id.job);
   random_bytes(id.secret);
-  return encode(TRY(serve_id(std::move(listener), id, config, timeout_ns)));
+  return encode(TRY(serve_id(std::move(listeners), id, left_out, config, timeout_ns)));
 }
 
 }  // namespace trestle

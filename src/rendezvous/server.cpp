@@ -18,8 +18,8 @@ constexpr int64_t kShutdownNs = 900 * kMs;
 
 }  // namespace
 
-RendezvousServer::RendezvousServer(Listener listener, const RendezvousOptions& options)
-    : listener_(std::move(listener)), port_(listener_.address.port()), options_(options) {
+RendezvousServer::RendezvousServer(std::vector<Listener> listeners, const RendezvousOptions& options)
+    : listeners_(std::move(listeners)), port_(listeners_.front().address.port()), options_(options) {
   gatherings_.emplace_back(options_.deadline_ns);
 }
 
@@ -72,15 +72,17 @@ void RendezvousServer::run() {
   }
   shut_down();
   // A forked child may hold a copy of the descriptor. The port must not look open because of it.
-  ::shutdown(listener_.fd.get(), SHUT_RDWR);
-  listener_.fd.reset();
+  for (const Listener& listener : listeners_) ::shutdown(listener.fd.get(), SHUT_RDWR);
+  listeners_.clear();
   clients_.clear();
   bell_->close();
 }
 
 void RendezvousServer::turn(int timeout_ms) {
   const bool pauses = admission_.pauses(monotonic_clock().now_ns());
-  std::vector<pollfd> fds = {{listener_.fd.get(), static_cast<short>(pauses ? 0 : POLLIN), 0}};
+  std::vector<pollfd> fds;
+  for (const Listener& listener : listeners_)
+    fds.push_back({listener.fd.get(), static_cast<short>(pauses ? 0 : POLLIN), 0});
   // After stop() the bell rings on, so shut_down() does not poll it.
   if (!stopped_.load()) fds.push_back({bell_->fd(), POLLIN, 0});
   const size_t first = fds.size();
@@ -94,7 +96,9 @@ void RendezvousServer::turn(int timeout_ms) {
   for (size_t i = 0; i < order.size(); ++i) {
     if (fds[i + first].revents != 0) serve(*order[i], fds[i + first].revents, now);
   }
-  if (fds[0].revents != 0 || admission_.more_wait()) accept_clients(now);
+  const auto calls = [](const pollfd& one) { return one.revents != 0; };
+  if (more_wait_ || std::any_of(fds.begin(), fds.begin() + static_cast<ptrdiff_t>(listeners_.size()), calls))
+    accept_clients(now);
   drop_late(now);
   take_given_up();
   decide(now);
@@ -193,7 +197,12 @@ void RendezvousServer::make_room_for(int32_t ranks) {
 
 // Where no descriptors are left, only those that strangers hold can be freed.
 void RendezvousServer::accept_clients(int64_t now) {
-  const Status taken = admission_.take(listener_.fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
+  Status taken;
+  more_wait_ = false;
+  for (size_t i = 0; i < listeners_.size() && taken.ok(); ++i) {
+    taken = admission_.take(listeners_[i].fd.get(), now, [&](UniqueFd fd) { admit(std::move(fd), now); });
+    more_wait_ = more_wait_ || admission_.more_wait();
+  }
   if (taken.ok()) return;
   if (accept_failure_.empty())
     LOG(kWarn, kBootstrap, "the rendezvous cannot accept a connection: %s", taken.error().message.c_str());
@@ -218,7 +227,7 @@ void RendezvousServer::admit(UniqueFd socket, int64_t now) {
 
 // Whether a rank of another process is still to be answered.
 bool RendezvousServer::others_are_coming() const {
-  return admission_.more_wait() || std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
+  return more_wait_ || std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
            return !client.own && (client.is(Stage::kHandshake) || client.is(Stage::kRequest) || client.has_output());
          });
 }

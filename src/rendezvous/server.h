@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "rendezvous/hold.h"
@@ -50,6 +51,9 @@ struct RendezvousOptions {
 };
 
 using RendezvousHeld = std::shared_ptr<RendezvousHold>;
+
+// At least one listener.
+Result<RendezvousHeld> start_rendezvous(std::vector<Listener> listeners, const RendezvousOptions& options);
 
 Result<RendezvousHeld> start_rendezvous(Listener listener, const RendezvousOptions& options);
 

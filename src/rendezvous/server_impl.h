@@ -25,7 +25,7 @@ namespace trestle {
 
 class RendezvousServer {
  public:
-  RendezvousServer(Listener listener, const RendezvousOptions& options);
+  RendezvousServer(std::vector<Listener> listeners, const RendezvousOptions& options);
   bool opened() const { return bell_->opened(); }  // without its descriptor stop() would not be noticed
 
   void run();
@@ -105,8 +105,8 @@ class RendezvousServer {
   void refuse(Client& client, const std::string& reason);
   void connection_lost(Client& client);
 
-  Listener listener_;
-  const uint16_t port_;
+  std::vector<Listener> listeners_;
+  const uint16_t port_;  // of the first
   const RendezvousOptions options_;
   const std::shared_ptr<RendezvousBell> bell_ = std::make_shared<RendezvousBell>();  // open until run() ends
   mutable Mutex mutex_;
@@ -117,6 +117,7 @@ class RendezvousServer {
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
   Admission admission_;
+  bool more_wait_ = false;  // at a listener
   DescriptorRoom room_;
   std::string accept_failure_;       // the last one; "": none
   std::list<Gathering> gatherings_;  // the newest last

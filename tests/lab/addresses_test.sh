@@ -43,6 +43,46 @@ meet() {
   done
 }
 
+meet_in_every_way() {
+  meet "MASTER_ADDR, $1" MASTER_ADDR=nodea
+  rm -rf "$files/store"
+  mkdir "$files/store"
+  meet "TRESTLE_STORE, $1" TRESTLE_STORE="file:$files/store"
+  id=$files/id
+  meet "a unique id, $1"
+  id=
+}
+
+# Host $1 gets what containers, virtual machines and networks of its own bring along, all of it before the interface over
+# which it reaches the other host. priv0 is a rail, too, and leads nowhere.
+surround() {
+  "$lab" exec $((2 * $1)) -- bash -euc '
+    for old in ctl d2; do ip addr flush dev "$old"; done
+    echo 1 >/proc/sys/net/ipv4/conf/d2/arp_ignore # it would answer for net0
+    plug() { ip addr add "$2" dev "$1"; ip link set "$1" up; }
+    for bridge in virbr0 br-1f2e; do ip link add "$bridge" type bridge; done
+    plug virbr0 192.168.122.1/24
+    plug br-1f2e 172.18.0.1/16
+    for pair in unplugged priv0 service; do ip link add "$pair" type veth peer name "peer-$pair"; done
+    plug unplugged 10.5.0.1/24
+    plug service 169.254.3.1/16
+    ip link set peer-service up
+    if ip tuntap add tun0 mode tun; then plug tun0 10.8.0.1/24; fi
+    if (($0 == 0)); then plug priv0 10.6.0.1/24; fi
+    ip link set peer-priv0 up
+    ip link add link d2 name net0 type macvlan mode bridge
+    plug net0 "10.9.0.$(($0 + 1))/24"' "$1"
+}
+
+# The address by which others reach host $1 moves to its loopback interface.
+to_loopback() {
+  "$lab" exec $((2 * $1)) -- bash -euc '
+    ip link del priv0
+    ip addr flush dev net0
+    ip addr add "10.9.0.$(($0 + 1))/32" dev lo
+    ip route add "10.9.0.$((2 - $0))/32" dev net0' "$1"
+}
+
 if [[ "${3:-}" == --inside ]]; then
   printf '127.0.0.1 localhost\n127.0.1.1 nodea\n' >"$files/hosts.0"
   printf '127.0.0.1 localhost\n10.77.2.1 nodea\n127.0.1.1 nodeb\n' >"$files/hosts.1"
@@ -58,13 +98,26 @@ if [[ "${3:-}" == --inside ]]; then
   meet "a unique id"
   id=
 
-  # What other hosts cannot reach is told to none of them.
+  # What other hosts cannot reach is told to none of them. A rank may come when the others have heard it and left.
   special[0]=TRESTLE_SOCKET_IFNAME=lo
-  start MASTER_ADDR=nodea
-  for ((rank = 0; rank < kRanks; ++rank)); do
-    grep -q 'rank 0 (host lab-h0, pid [0-9]*) can be reached from its own host only, at 127.0.0.1:' "$files/out.$rank" ||
-      fail "rank $rank does not hear that rank 0 listens on loopback"
+  start MASTER_ADDR=nodea TRESTLE_TIMEOUT=10s
+  for hosts in 0 '[23]'; do
+    grep -q 'rank 0 (host lab-h0, pid [0-9]*) can be reached from its own host only, at 127.0.0.1:' "$files/"out.$hosts ||
+      fail "host of rank $hosts does not hear that rank 0 listens on loopback"
   done
+  special[0]=TRESTLE_SOCKET_IFNAME=lo
+  id=$files/id
+  start TRESTLE_TIMEOUT=10s
+  grep -q 'the unique id was made on another host, which can be reached from itself only, at 127.0.0.1:' \
+    "$files"/out.[23] || fail "a rank of another host takes an id of loopback"
+  special=()
+
+  printf '127.0.0.1 localhost\n127.0.1.1 nodea\n' >"$files/hosts.0"
+  printf '127.0.0.1 localhost\n10.9.0.1 nodea\n' >"$files/hosts.1"
+  for host in 0 1; do surround "$host"; done
+  meet_in_every_way "beside other interfaces"
+  for host in 0 1; do to_loopback "$host"; done
+  meet_in_every_way "at addresses of loopback interfaces"
   exit 0
 fi
 

@@ -46,12 +46,14 @@ Result<UniqueId> from_text(const std::string& text) {
 
 // The port is free now. Its server starts later, and takes one of the next ports if another program was faster.
 Result<std::string> new_place(const BootstrapConfig& config) {
-  const Listener probe = TRY(listen_as_configured(config));
+  std::string left_out;
+  const std::vector<Listener> probes = TRY(listen_on_each_rail(config, left_out));
   UniqueId id;
   random_bytes(id.job);
   random_bytes(id.secret);
-  id.ip = HostAddress(probe.address).text();
-  id.port = probe.address.port();
+  id.addresses = {probes.front().address};  // rank 0 of a communicator listens at one
+  if (probes.front().address.is_loopback()) id.network = own_network();
+  if (!left_out.empty()) LOG(kInfo, kBootstrap, "no meeting place: %s", left_out.c_str());
   return to_text(TRY(encode(id)));
 }
 
@@ -61,8 +63,9 @@ Result<UniqueId> exchange(const BootstrapConfig& config, const WaitLimit& limit)
   const bool pmi = space.kind == LauncherSpace::Kind::kPmi;
   const std::string text = pmi ? TRY(exchange_over_pmi(space, mine, limit)) : TRY(exchange_over_pmix(mine, limit));
   const UniqueId id = TRY(from_text(text));
-  LOG(kInfo, kBootstrap, "the launcher's processes meet at %s port %d, exchanged over %s", id.ip.c_str(), id.port,
+  LOG(kInfo, kBootstrap, "the launcher's processes meet at %s, exchanged over %s", addresses_text(id).c_str(),
       pmi ? "PMI" : "PMIx");
+  TRY(check_reach(id, "the launcher's processes meet at an address"));
   return id;
 }
 

@@ -32,19 +32,39 @@ bool is_of_a_site(const SocketAddress& address) {
   return (reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr.s6_addr[0] & 0xfe) == 0xfc;
 }
 
+bool is_link_local_v4(const SocketAddress& address) {
+  return format_host(address).starts_with("169.254.");
+}
+
 // Smaller is better. All hosts should choose alike, whichever interface they were reached over.
 int place_of(const SocketAddress& address, const HostAddress& met_at) {
   if (met_at == address) return 0;
+  if (address.is_loopback() || is_link_local_v4(address)) return 4;
   const bool met_over_v6 = met_at.family() == AddressFamily::kIpv6;
   if ((address.family() == AddressFamily::kIpv6) != met_over_v6) return 3;
   return is_of_a_site(address) == is_of_a_site(met_at.address()) ? 1 : 2;
 }
 
+const NamedInterface* named_in(const RailRequest& request, const std::string& name) {
+  const auto found = std::ranges::find(request.interfaces, name, &NamedInterface::name);
+  return found == request.interfaces.end() ? nullptr : &*found;
+}
+
+bool is_of(AddressFamily family, const InterfaceAddress& one) {
+  return family == AddressFamily::kAny || family == one.address.family();
+}
+
+// By the names, else by the filter.
+bool is_allowed(const HostInterface& interface, const InterfaceAddress& one, const RailRequest& request) {
+  if (!is_of(request.family, one)) return false;
+  return request.interfaces.empty() ? interface_matches(request.filter, interface.name, one.label)
+                                    : named_in(request, interface.name) != nullptr;
+}
+
 const InterfaceAddress* usable_address(const HostInterface& interface, const RailRequest& request) {
   const InterfaceAddress* best = nullptr;
   for (const InterfaceAddress& one : interface.addresses) {
-    if (request.family != AddressFamily::kAny && request.family != one.address.family()) continue;
-    if (is_link_local_v6(one.address)) continue;
+    if (!is_allowed(interface, one, request) || is_link_local_v6(one.address)) continue;
     const bool better =
         best == nullptr || place_of(one.address, request.met_at) < place_of(best->address, request.met_at);
     if (better) best = &one;
@@ -54,9 +74,7 @@ const InterfaceAddress* usable_address(const HostInterface& interface, const Rai
 
 std::string why_no_address(const HostInterface& interface, AddressFamily family) {
   if (interface.addresses.empty()) return "has no address";
-  const auto wanted = [&](const InterfaceAddress& one) {
-    return family == AddressFamily::kAny || one.address.family() == family;
-  };
+  const auto wanted = [&](const InterfaceAddress& one) { return is_of(family, one); };
   if (std::ranges::any_of(interface.addresses, wanted)) return "has only link-local addresses";
   return family == AddressFamily::kIpv4 ? "has no IPv4 address" : "has no IPv6 address";
 }
@@ -70,7 +88,7 @@ std::string why_not_by_itself(const HostInterface& interface, const InterfaceAdd
   if (!facts.hardware && !facts.hardware_port && starts_with_any(interface.name))
     return facts.bridge ? "a bridge of containers" : "belongs to containers, by its name";
   if (facts.tunnel) return "a tunnel";
-  if (at != nullptr && format_host(at->address).starts_with("169.254.")) return "has a link-local address";
+  if (at != nullptr && is_link_local_v4(at->address)) return "has a link-local address";
   return "";
 }
 
@@ -90,12 +108,13 @@ class Chooser {
   }
 
  private:
-  const NamedInterface* named(const std::string& name) const {
-    const auto found = std::ranges::find(request_.interfaces, name, &NamedInterface::name);
-    return found == request_.interfaces.end() ? nullptr : &*found;
-  }
+  const NamedInterface* named(const std::string& name) const { return named_in(request_, name); }
   bool passes_filter(const HostInterface& interface) const {
-    return interface_matches(request_.filter, interface.name);
+    const auto passes = [&](const InterfaceAddress& one) {
+      return interface_matches(request_.filter, interface.name, one.label);
+    };
+    return interface.addresses.empty() ? interface_matches(request_.filter, interface.name)
+                                       : std::ranges::any_of(interface.addresses, passes);
   }
   bool filter_asks() const {
     return request_.filter.find_first_not_of('=') != std::string::npos && !request_.filter.starts_with('^');
@@ -119,7 +138,7 @@ class Chooser {
     bool asked = named(interface.name) != nullptr;
     if (!asked && !request_.interfaces.empty()) return "not in " + request_.named_by;
     if (!asked && !passes_filter(interface)) return "TRESTLE_SOCKET_IFNAME '" + request_.filter + "' leaves it out";
-    asked = asked || filter_asks() || (loopback_counts && interface.loopback);
+    asked = asked || (interface.loopback ? loopback_counts : filter_asks());
     if (!interface.up) return "down";
     if (!interface.running) return "up, but without a carrier";
     const InterfaceAddress* at = usable_address(interface, request_);
@@ -191,6 +210,36 @@ class Chooser {
 
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request) {
   return Chooser(interfaces, request).run();
+}
+
+Result<std::vector<SocketAddress>> listening_addresses(const std::vector<HostInterface>& interfaces,
+                                                       const RailRequest& request) {
+  for (const HostInterface& interface : interfaces) {
+    for (const InterfaceAddress& one : interface.addresses) {
+      if (interface.up && request.met_at == one.address && is_allowed(interface, one, request))
+        return std::vector{one.address};
+    }
+  }
+  std::vector<SocketAddress> addresses;
+  for (const LocalRail& rail : TRY(choose_rails(interfaces, request)).rails) addresses.push_back(rail.address);
+  return addresses;
+}
+
+bool interface_matches(std::string_view filter, std::string_view name, std::string_view label) {
+  const bool negated = filter.starts_with('^');
+  if (negated) filter.remove_prefix(1);
+  const bool whole = filter.starts_with('=');
+  if (whole) filter.remove_prefix(1);
+  if (filter.empty()) return true;
+  bool listed = false;
+  while (!filter.empty()) {
+    const size_t comma = std::min(filter.find(','), filter.size());
+    const std::string_view item = filter.substr(0, comma);
+    const std::string_view called = item.find(':') == std::string_view::npos || label.empty() ? name : label;
+    if (!item.empty() && (whole ? called == item : called.starts_with(item))) listed = true;
+    filter.remove_prefix(std::min(comma + 1, filter.size()));
+  }
+  return listed != negated;
 }
 
 bool has_rail_at(const std::vector<LocalRail>& rails, const HostAddress& address) {

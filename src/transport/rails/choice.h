@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -45,13 +46,25 @@ struct RailChoice {
 // Named interfaces are rails if they are up and have an address; so are those that a TRESTLE_SOCKET_IFNAME without "^"
 // matches. Of the others, all that lead out of this host: no bridge unless one of its ports is hardware, no port of a
 // bridge, no tunnel, nothing with a name that engines of containers give. Loopback is a rail if it is named, or if
-// there is nothing else; it reaches only this host, but peers cannot see that in its fabric.
-// Of an interface's addresses `met_at` counts, else the first IPv4 one, else the first IPv6 one. If `met_at` is an IPv6
-// address, IPv6 comes first: of a site (fc00::/7) or global, addresses of the kind of `met_at` come before the others.
-// Link-local IPv6 addresses do not count.
+// there is nothing else that the filter allows; it reaches only this host, but peers cannot see that in its fabric.
+// Of an interface's addresses `met_at` counts, else the first IPv4 one, else the first IPv6 one, else the first of
+// loopback (127.0.0.0/8, ::1) or 169.254.0.0/16. If `met_at` is an IPv6 address, IPv6 comes first: of a site (fc00::/7)
+// or global, addresses of the kind of `met_at` come before the others. Link-local IPv6 addresses do not count, nor
+// those that the filter leaves out.
 // Errors. kInvalidArgument: a named interface does not exist, or the filter matches none; with those that exist.
 // kSystemError: nothing is left; with the reasons.
 Result<RailChoice> choose_rails(const std::vector<HostInterface>& interfaces, const RailRequest& request);
+
+// Where a socket listens that is reached at one address: the first of these that can be bound. At `met_at` alone, if an
+// interface that is up has it, and the names, or else the filter, and the family allow that one, whatever else speaks
+// against it: where the ranks have met is known to reach them. Else at the rails. Errors: as above.
+Result<std::vector<SocketAddress>> listening_addresses(const std::vector<HostInterface>& interfaces,
+                                                       const RailRequest& request);
+
+// The syntax of TRESTLE_SOCKET_IFNAME, which is NCCL's: a comma-separated list of name prefixes; a leading "=" whole
+// names; a leading "^" all but these ("^=" too). An item with a colon in it is compared with the label of the address,
+// so that one alias can be chosen; any other with the interface's name.
+bool interface_matches(std::string_view filter, std::string_view name, std::string_view label = {});
 
 // One of the rails has this address.
 bool has_rail_at(const std::vector<LocalRail>& rails, const HostAddress& address);

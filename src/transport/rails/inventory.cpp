@@ -86,6 +86,7 @@ void add_address(HostInterface& interface, const ifaddrs& item) {
   found.address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   std::memcpy(&found.address.storage, item.ifa_addr, found.address.length);
   found.prefix = prefix_of(item.ifa_netmask);
+  if (interface.name != item.ifa_name) found.label = item.ifa_name;
   interface.addresses.push_back(found);
 }
 
@@ -134,6 +135,18 @@ Result<std::vector<HostInterface>> read_interfaces(const std::string& sysfs) {
   }
   for (HostInterface& interface : found) interface.facts = read_facts(sysfs, interface.name, interface.index);
   return found;
+}
+
+std::string interface_fault(const std::string& interface, const SocketAddress& address) {
+  const auto all = read_interfaces();
+  if (!all.ok()) return {};
+  const auto found = std::ranges::find(all.value(), interface, &HostInterface::name);
+  const bool exists = found != all.value().end();
+  if (exists && !found->up) return interface + " is down";
+  if (exists && !found->running) return interface + " has no carrier";
+  const auto is_it = [wanted = HostAddress(address)](const InterfaceAddress& one) { return wanted == one.address; };
+  if (exists && std::ranges::any_of(found->addresses, is_it)) return {};
+  return interface + " is gone, or its address has changed";
 }
 
 }  // namespace trestle

@@ -14,8 +14,9 @@
 namespace trestle {
 
 struct InterfaceAddress {
-  SocketAddress address;  // port 0
-  int prefix = 0;         // bits of the network
+  SocketAddress address;   // port 0
+  int prefix = 0;          // bits of the network
+  std::string label = {};  // the kernel's name of this address: "eth0:1" if it is an alias; "": its interface's name
 };
 
 // What sysfs says of an interface. The defaults are what is known where it says nothing.
@@ -46,6 +47,9 @@ struct HostInterface {
 // order. `sysfs`: where sysfs is mounted. It may be that of another namespace, so what it says of an interface with
 // another index is left out.
 Result<std::vector<HostInterface>> read_interfaces(const std::string& sysfs = "/sys");
+
+// Why nothing can leave from this address of the interface: "eth1 is down"; "": it can, as far as is known.
+std::string interface_fault(const std::string& interface, const SocketAddress& address);
 
 // Of one interface. `index`: as the kernel numbers it; 0: any.
 InterfaceFacts read_facts(const std::string& sysfs, const std::string& name, uint32_t index = 0);

@@ -1,4 +1,4 @@
-// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, addresses and network interfaces. The library connects
+// Stream sockets: TCP over IPv4 and IPv6, abstract Unix sockets, and addresses. The library connects
 // and moves bytes through these functions. A few special system calls are made elsewhere: TCP_INFO, a peek, a socket
 // pair.
 //
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text/value_text.h"
 #include "base/unique_fd.h"
 
 namespace trestle {
@@ -87,41 +88,10 @@ class HostAddress {
 // "10.0.0.1", "::1", "[::1]", "fe80::1%eth0". kInvalidArgument: a name, a port, nonsense.
 Result<HostAddress> parse_host(std::string_view text);
 
-// ---- Interfaces
-
-struct Interface {
-  std::string name;
-  std::string label;      // the kernel's name of this address: "eth0:1" if it is an alias, else as `name`
-  SocketAddress address;  // port 0
-  bool loopback = false;
-};
-
-// All interfaces that are up, one entry per address, in the kernel's order.
-Result<std::vector<Interface>> local_interfaces();
-
-// Why nothing can leave from this address of the interface: "eth1 is down"; "": it can, as far as is known.
-std::string interface_fault(const std::string& interface, const SocketAddress& address);
-
-// NCCL's syntax: a comma-separated list of name prefixes; a leading "=" whole names; a leading "^" all but these ("^="
-// too).
-bool interface_matches(std::string_view filter, std::string_view name);
-// An item with a colon in it is compared with the label, so that one alias can be chosen; any other with the name.
-bool interface_matches(std::string_view filter, const Interface& interface);
-
-// The interfaces that `filter` and `family` allow, best first: ordinary ones, then container bridges (docker*), then
-// loopback; at equal rank IPv4 before IPv6 and link-local IPv6 last. An empty filter excludes nothing.
-// kInvalidArgument, with the list of existing interfaces, if none is left.
-Result<std::vector<Interface>> choose_interfaces(std::string_view filter, AddressFamily family);
-
 // ---- TCP
 
 struct ListenOptions {
-  std::string interface_filter;                       // as in interface_matches()
-  std::string filter_from = "TRESTLE_SOCKET_IFNAME";  // where the filter comes from, for error messages
-  AddressFamily family = AddressFamily::kAny;
-  HostAddress address = {};  // only at this one of their addresses; none: at any
-  uint16_t port_low = 0;     // 0 and 0: any port
-  uint16_t port_high = 0;
+  PortRange ports;
   std::string port_needs = {};  // ends the sentence about a range without a free port: what it must have room for
   int backlog = 512;
 };
@@ -131,9 +101,10 @@ struct Listener {
   SocketAddress address;  // what peers connect to: the interface's address and the port
 };
 
-// Listens on the first of choose_interfaces() that can be bound. kSystemError: the range has no free port there, which
-// is no reason to be reached over another interface; or no interface has options.address.
-Result<Listener> listen_tcp(const ListenOptions& options);
+// Listens at the first of the addresses that can be bound, on the first free port of the range; their own ports do not
+// count. kSystemError: the range has no free port there, which is no reason to be reached at another address; or none
+// can be bound.
+Result<Listener> listen_tcp(std::span<const SocketAddress> addresses, const ListenOptions& options);
 // Listens on exactly this address; the wildcard address is allowed, port 0 is any.
 Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog = 512);
 

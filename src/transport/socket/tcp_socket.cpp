@@ -61,31 +61,21 @@ Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog) {
 
 namespace {
 
-Error full_range(const ListenOptions& options, const std::string& interface) {
-  return Error{Code::kSystemError, "every port from " + std::to_string(options.port_low) + " to " +
-                                       std::to_string(options.port_high) + " is in use on interface " + interface +
+Error full_range(const ListenOptions& options, const SocketAddress& address) {
+  return Error{Code::kSystemError, "every port from " + std::to_string(options.ports.low) + " to " +
+                                       std::to_string(options.ports.high) + " is in use at " + format_host(address) +
                                        (options.port_needs.empty() ? "" : ": " + options.port_needs)};
 }
 
 }  // namespace
 
-Result<Listener> listen_tcp(const ListenOptions& options) {
-  auto interfaces = choose_interfaces(options.interface_filter, options.family);
-  if (!interfaces.ok() && !options.interface_filter.empty())
-    return Error{interfaces.error().code, options.filter_from + ": " + interfaces.error().message};
-  if (!interfaces.ok()) return interfaces.error();
-  if (options.port_low > options.port_high)
+Result<Listener> listen_tcp(std::span<const SocketAddress> addresses, const ListenOptions& options) {
+  if (options.ports.low > options.ports.high)
     return Error{Code::kInvalidArgument, "the port range ends before it begins"};
-  if (options.address.is_known()) {
-    std::erase_if(interfaces.value(), [&](const Interface& one) { return options.address != one.address; });
-    if (interfaces.value().empty())
-      return Error{Code::kSystemError, "no interface has the address " + options.address.text() + " any more"};
-  }
-  Error last;
-  for (const Interface& interface : interfaces.value()) {
-    SocketAddress address = interface.address;
+  Error last{Code::kInternalError, "there is no address to listen at"};
+  for (SocketAddress address : addresses) {
     bool in_use = true;
-    for (uint32_t port = options.port_low; port <= options.port_high && in_use; ++port) {
+    for (uint32_t port = options.ports.low; port <= options.ports.high && in_use; ++port) {
       address.set_port(static_cast<uint16_t>(port));
       Result<UniqueFd> fd = bind_and_listen(address, options.backlog);
       if (!fd.ok()) {
@@ -96,7 +86,7 @@ Result<Listener> listen_tcp(const ListenOptions& options) {
         return Listener{std::move(fd).value(), bound};
       }
     }
-    if (in_use) return full_range(options, interface.name);
+    if (in_use) return full_range(options, address);
   }
   return last;
 }

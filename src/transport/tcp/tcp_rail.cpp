@@ -70,47 +70,17 @@ TcpRail::TcpRail(const EndpointConfig& config, const TcpTransportOptions& option
       vectors_(kMostVectorsAtOnce),
       read_buffer_(kReadBufferBytes) {}
 
-namespace {
-
-// Listens at the address that reaches the other ranks, if the given interfaces and family allow it. Another interface
-// that they allow may be down on the other hosts, and another address of this one unknown to them.
-Status prefer_address(const HostAddress& ip, ListenOptions& options) {
-  if (!ip.is_known() || (options.family != AddressFamily::kAny && options.family != ip.family())) return {};
-  for (const Interface& interface : TRY(local_interfaces())) {
-    if (ip != interface.address || !interface_matches(options.interface_filter, interface)) continue;
-    options.interface_filter = "=" + interface.name;
-    options.family = ip.family();
-    options.address = ip;
-    return {};
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<ListenOptions> listen_options(const EndpointConfig& config, const TcpTransportOptions& options) {
-  const PortRange ports = TRY(parse_port_range(options.port_range));
-  ListenOptions at;
-  at.interface_filter = config.interface.empty() ? options.socket_ifname : "=" + config.interface;
-  if (!config.interface.empty()) at.filter_from = "the topology's interface";
-  at.family = TRY(parse_family(options.socket_family));
-  TRY(prefer_address(options.local_ip, at));
-  at.port_low = ports.low;
-  at.port_high = ports.high;
-  at.port_needs = options.port_needs;
-  return at;
-}
-
 Result<std::unique_ptr<TcpRail>> TcpRail::create(const EndpointConfig& config, const TcpTransportOptions& options,
-                                                 const std::string& bound_to) {
+                                                 Listener listener, const std::string& bound_to) {
   TRY(tcp_probe());
-  Listener listener = TRY(listen_tcp(TRY(listen_options(config, options))));
   UniqueFd epoll = UniqueFd::open([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   if (!epoll) return Error{Code::kSystemError, std::string("epoll_create: ") + std::strerror(errno)};
   std::unique_ptr<TcpRail> rail(new TcpRail(config, options, std::move(listener), std::move(epoll), bound_to));
   TRY(rail->watch(rail->listener_.fd.get(), epoll_key(EpollKind::kListener, 0)));
   if (bound_to.empty()) return rail;
-  for (const Interface& here : TRY(local_interfaces())) rail->hosts_here_.push_back(here.address);
+  for (const HostInterface& here : TRY(read_interfaces())) {
+    for (const InterfaceAddress& one : here.addresses) rail->hosts_here_.push_back(one.address);
+  }
   return rail;
 }
 

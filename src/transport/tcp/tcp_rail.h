@@ -39,19 +39,20 @@ namespace trestle {
 using LookForRails = std::function<Result<RailChoice>()>;
 Result<RailSet> make_tcp_rails(const EndpointConfig& config, const TcpTransportOptions& options,
                                const LookForRails& look);
-// Which of a host's interfaces they are. None: one rail, as its name, the kernel and listen_options() choose it.
+// Which of a host's interfaces they are. None: one rail, at the first of single_addresses() that can be bound.
 Result<RailChoice> choose_tcp_rails(const std::vector<HostInterface>& interfaces, const EndpointConfig& config,
                                     const TcpTransportOptions& options);
 
-// Where a rail listens: on the interface that is named, else at the address that reaches the other ranks, unless
-// TRESTLE_SOCKET_IFNAME or the family excludes it.
-Result<ListenOptions> listen_options(const EndpointConfig& config, const TcpTransportOptions& options);
+// Where a single rail listens: on the interface that is named, else at the address that reaches the other ranks, unless
+// TRESTLE_SOCKET_IFNAME or the family excludes it; else as listening_addresses() chooses.
+Result<std::vector<SocketAddress>> single_addresses(const std::vector<HostInterface>& interfaces,
+                                                    const EndpointConfig& config, const TcpTransportOptions& options);
 
 class TcpRail final : public Rail {
  public:
   // bound_to: the interface that all connections with other hosts use; "": the kernel's choice.
   static Result<std::unique_ptr<TcpRail>> create(const EndpointConfig& config, const TcpTransportOptions& options,
-                                                 const std::string& bound_to = "");
+                                                 Listener listener, const std::string& bound_to = "");
   ~TcpRail() override { close(0); }
 
   std::string address() const override { return address_; }

@@ -56,12 +56,11 @@ struct SingleRail {
 };
 
 // What can be said of the interface that a single rail listens at. Loopback is on no fabric.
-SingleRail describe(const SocketAddress& address) {
+SingleRail describe(const std::vector<HostInterface>& interfaces, const SocketAddress& address) {
   SingleRail rail;
   rail.published.address = address;
-  const Result<std::vector<HostInterface>> interfaces = read_interfaces();
-  if (address.is_loopback() || !interfaces.ok()) return rail;
-  for (const HostInterface& interface : interfaces.value()) {
+  if (address.is_loopback()) return rail;
+  for (const HostInterface& interface : interfaces) {
     for (const InterfaceAddress& one : interface.addresses) {
       if (HostAddress(one.address) != address) continue;
       rail.published.fabric = fabric_of(address, one.prefix);
@@ -72,26 +71,39 @@ SingleRail describe(const SocketAddress& address) {
   return rail;
 }
 
-// The endpoint of a single rail. `chosen`: the only usable one of several that are named, or none.
-EndpointConfig at_single(const EndpointConfig& config, const std::vector<NamedInterface>& named,
-                         const std::vector<LocalRail>& chosen) {
-  EndpointConfig at = config;
-  if (named.size() == 1) at.interface = named[0].name;
-  if (!chosen.empty()) at.interface = chosen[0].interface;
-  return at;
+Result<RailRequest> request_of(const EndpointConfig& config, const TcpTransportOptions& options) {
+  RailRequest request;
+  request.interfaces = TRY(named_rails(config, options));
+  if (!config.interface.empty()) request.named_by = "the topology's interface";
+  request.filter = options.socket_ifname;
+  request.family = TRY(parse_family(options.socket_family));
+  return request;
 }
 
+Result<std::unique_ptr<TcpRail>> listening_rail(const std::vector<SocketAddress>& addresses,
+                                                const EndpointConfig& config, const TcpTransportOptions& options,
+                                                const std::string& bound_to) {
+  ListenOptions at;
+  at.ports = TRY(parse_port_range(options.port_range));
+  at.port_needs = options.port_needs;
+  return TcpRail::create(config, options, TRY(listen_tcp(addresses, at)), bound_to);
+}
+
+// `chosen`: the only usable one of several that are named, or none.
 Result<RailSet> single(const EndpointConfig& config, const TcpTransportOptions& options,
                        const std::vector<LocalRail>& chosen, OwnRails& own) {
-  const std::vector<NamedInterface> named = TRY(named_rails(config, options));
-  const EndpointConfig at = at_single(config, named, chosen);
-  std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, options));
-  const SingleRail found = describe(rail->listens_at());
+  EndpointConfig at = config;
+  if (!chosen.empty()) at.interface = chosen[0].interface;
+  const std::vector<NamedInterface> named = TRY(named_rails(at, options));
+  const std::vector<HostInterface> interfaces = TRY(read_interfaces());
+  std::unique_ptr<TcpRail> rail =
+      TRY(listening_rail(TRY(single_addresses(interfaces, at, options)), config, options, ""));
+  const SingleRail found = describe(interfaces, rail->listens_at());
   own.published.push_back(found.published);
   if (named.size() == 1 && named[0].rate_bps != 0) own.published[0].rate_bps = named[0].rate_bps;
   RailSet set;
   set.numa_node = found.numa_node;
-  set.names.push_back(at.interface.empty() ? format_host(rail->listens_at()) : at.interface);
+  set.names.push_back(named.empty() ? format_host(rail->listens_at()) : named[0].name);
   set.rails.push_back(std::move(rail));
   return set;
 }
@@ -101,12 +113,9 @@ Result<RailSet> several(const EndpointConfig& config, const TcpTransportOptions&
   RailSet set;
   set.numa_node = numa_node_of(rails);
   for (const LocalRail& local : rails) {
-    EndpointConfig at = config;
-    at.interface = local.interface;
-    TcpTransportOptions its = options;
-    its.socket_family = local.address.family() == AddressFamily::kIpv6 ? "AF_INET6" : "AF_INET";
-    its.local_ip = local.address;
-    std::unique_ptr<TcpRail> rail = TRY(TcpRail::create(at, its, local.interface));
+    const std::string fault = interface_fault(local.interface, local.address);
+    if (!fault.empty()) return Error{Code::kSystemError, fault};
+    std::unique_ptr<TcpRail> rail = TRY(listening_rail({local.address}, config, options, local.interface));
     own.published.push_back({rail->listens_at(), local.fabric, local.rate_bps});
     LOG(kInfo, kNet, "tcp: rail %s at %s on %s", local.interface.c_str(), format_address(rail->listens_at()).c_str(),
         local.fabric.text().c_str());
@@ -117,32 +126,35 @@ Result<RailSet> several(const EndpointConfig& config, const TcpTransportOptions&
 }
 
 // What is known of the interface that a single rail would listen at.
-Result<NamedInterface> single_interface(const EndpointConfig& config, const TcpTransportOptions& options) {
+Result<NamedInterface> single_interface(const std::vector<HostInterface>& interfaces, const EndpointConfig& config,
+                                        const TcpTransportOptions& options) {
+  const SocketAddress at = TRY(single_addresses(interfaces, config, options)).front();
   const std::vector<NamedInterface> named = TRY(named_rails(config, options));
-  const ListenOptions at = TRY(listen_options(at_single(config, named, {}), options));
   NamedInterface found;
-  found.name = TRY(choose_interfaces(at.interface_filter, at.family)).front().name;
-  if (named.size() == 1) found.rate_bps = named[0].rate_bps;
-  if (found.rate_bps != 0) return found;
-  for (const HostInterface& interface : TRY(read_interfaces())) {
-    if (interface.name == found.name) found.rate_bps = interface.facts.rate_bps;
+  for (const HostInterface& interface : interfaces) {
+    const auto is_it = [&](const InterfaceAddress& one) { return HostAddress(one.address) == at; };
+    if (std::ranges::any_of(interface.addresses, is_it)) found = {interface.name, interface.facts.rate_bps};
   }
+  if (named.size() == 1 && named[0].rate_bps != 0) found.rate_bps = named[0].rate_bps;
   return found;
 }
 
 }  // namespace
 
+Result<std::vector<SocketAddress>> single_addresses(const std::vector<HostInterface>& interfaces,
+                                                    const EndpointConfig& config, const TcpTransportOptions& options) {
+  RailRequest request = TRY(request_of(config, options));
+  request.met_at = options.local_ip;
+  return listening_addresses(interfaces, request);
+}
+
 // Without names several are used only if the ranks have met over one of them: what they met over is known to reach
 // them.
 Result<RailChoice> choose_tcp_rails(const std::vector<HostInterface>& interfaces, const EndpointConfig& config,
                                     const TcpTransportOptions& options) {
-  RailRequest request;
-  request.interfaces = TRY(named_rails(config, options));
-  if (!config.interface.empty()) request.named_by = "the topology's interface";
+  RailRequest request = TRY(request_of(config, options));
   const bool named = !request.interfaces.empty();
-  if (named && request.interfaces.size() == 1) return RailChoice{};
-  request.filter = options.socket_ifname;
-  request.family = TRY(parse_family(options.socket_family));
+  if (request.interfaces.size() == 1) return RailChoice{};
   if (!named) request.met_at = options.local_ip;
   Result<RailChoice> choice = choose_rails(interfaces, request);
   if (!choice.ok()) {
@@ -155,10 +167,11 @@ Result<RailChoice> choose_tcp_rails(const std::vector<HostInterface>& interfaces
 }
 
 Result<std::vector<NamedInterface>> tcp_interfaces(const EndpointConfig& config, const TcpTransportOptions& options) {
+  const std::vector<HostInterface> here = TRY(read_interfaces());
   std::vector<NamedInterface> interfaces;
-  const RailChoice choice = TRY(choose_tcp_rails(TRY(read_interfaces()), config, options));
+  const RailChoice choice = TRY(choose_tcp_rails(here, config, options));
   for (const LocalRail& rail : choice.rails) interfaces.push_back({rail.interface, rail.rate_bps});
-  if (interfaces.empty()) interfaces.push_back(TRY(single_interface(config, options)));
+  if (interfaces.empty()) interfaces.push_back(TRY(single_interface(here, config, options)));
   return interfaces;
 }
 

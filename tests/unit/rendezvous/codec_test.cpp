@@ -13,10 +13,10 @@ namespace trestle {
 namespace codec_test {
 namespace {
 
-UniqueId sample_id(const std::string& ip) {
+UniqueId sample_id(const std::vector<std::string>& addresses) {
   UniqueId id;
-  id.ip = ip;
-  id.port = 51234;
+  for (const std::string& one : addresses) id.addresses.push_back(parse_address(one).value());
+  id.network = 77;
   for (size_t i = 0; i < id.job.size(); ++i) id.job[i] = static_cast<std::byte>(i + 1);
   for (size_t i = 0; i < id.secret.size(); ++i) id.secret[i] = static_cast<std::byte>(200 - i);
   return id;
@@ -37,21 +37,34 @@ RankInfo sample_info(int32_t rank) {
 }
 
 TEST(UniqueIdTest, RoundTrip) {
-  for (const char* ip : {"127.0.0.1", "10.1.2.3", "::1", "2001:db8::7"}) {
-    const auto bytes = encode(sample_id(ip));
+  const std::vector<std::vector<std::string>> kLists = {
+      {"127.0.0.1:1"},
+      {"[2001:db8::7]:65535"},
+      {"10.1.2.3:51234", "[::1]:5", "[fd00::1]:6", "192.168.0.1:7"},
+      {"10.0.0.1:1", "10.0.0.2:2", "10.0.0.3:3", "10.0.0.4:4", "10.0.0.5:5", "10.0.0.6:6", "10.0.0.7:7"}};
+  for (const std::vector<std::string>& addresses : kLists) {
+    const auto bytes = encode(sample_id(addresses));
     ASSERT_TRUE(bytes.ok()) << bytes.error().message;
     EXPECT_FALSE(is_zero(bytes.value()));
     const auto decoded = decode(bytes.value());
     ASSERT_TRUE(decoded.ok()) << decoded.error().message;
-    EXPECT_EQ(decoded.value(), sample_id(ip));
+    EXPECT_EQ(decoded.value(), sample_id(addresses));
   }
-  EXPECT_FALSE(encode(sample_id("node3")).ok());
+  EXPECT_EQ(addresses_text(sample_id(kLists[2])), "10.1.2.3:51234, [::1]:5, [fd00::1]:6, 192.168.0.1:7");
+  EXPECT_FALSE(encode(UniqueId{}).ok());
   EXPECT_TRUE(is_zero(UniqueIdBytes{}));
   EXPECT_FALSE(decode(UniqueIdBytes{}).ok());
 }
 
+TEST(UniqueIdTest, HasAsManyAddressesAsFit) {
+  UniqueId id = sample_id({"[fd00::1]:1", "[fd00::2]:2", "10.0.0.1:3", "10.0.0.2:4", "10.0.0.3:5"});
+  const UniqueId told = decode(encode(id).value()).value();
+  id.addresses.pop_back();
+  EXPECT_EQ(told, id);
+}
+
 TEST(UniqueIdTest, EveryChangedByteIsNoticed) {
-  const UniqueIdBytes bytes = encode(sample_id("10.1.2.3")).value();
+  const UniqueIdBytes bytes = encode(sample_id({"10.1.2.3:51234"})).value();
   for (size_t i = 0; i < bytes.size(); ++i) {
     UniqueIdBytes changed = bytes;
     changed[i] ^= std::byte{0x10};

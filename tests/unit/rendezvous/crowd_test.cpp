@@ -252,8 +252,7 @@ TEST(CrowdTest, ARankThatWasDroppedComesAgain) {
   UniqueId id;
   id.job = job_id("a closed door");
   Listener door = taken_port();
-  id.ip = "127.0.0.1";
-  id.port = door.address.port();
+  id.addresses = {door.address};
   std::vector<Joined> joined;
   std::thread ranks([&] { joined = join_all(configs_for(2, encode(id).value())); });
   for (int dropped = 0; dropped < 2; ++dropped) {

@@ -21,7 +21,7 @@ class Ghost {
  public:
   Ghost(const UniqueIdBytes& id, int32_t nranks, int32_t rank) : nranks_(nranks), rank_(rank) {
     const UniqueId plain = decode(id).value();
-    const SocketAddress root = parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+    const SocketAddress root = plain.addresses.front();
     socket_ = connect_before({&root, 1}, {}).value();
     credentials_ = {{plain.secret.begin(), plain.secret.end()}, plain.job, rank};
   }
@@ -189,8 +189,7 @@ TEST(MissingRankTest, RefusalsForTheSecretAreCountedAndSaid) {
 }
 
 SocketAddress address_of(const UniqueIdBytes& id) {
-  const UniqueId plain = decode(id).value();
-  return parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+  return decode(id).value().addresses.front();
 }
 
 // Whether a rendezvous ends before it has dropped this many strangers one after the other. Each stranger has five

@@ -63,7 +63,7 @@ TEST(HostRails, HaveAListenerEach) {
   for (const LocalRail& met : choice.rails) {
     const HostRailsRequest request{"", "", "auto", {}, met.address};
     const auto rails = host_rails(read_interfaces().value(), request).value();
-    const auto listeners = listen_on_rails(listen_at(met, {}).value(), request);
+    const auto listeners = listen_on_rails(listen_to_meet({&met.address, 1}, {}).value(), request);
     EXPECT_EQ(HostAddress(listeners.front().listener.address), met.address);
     const bool loopback = met.address.is_loopback();
     EXPECT_EQ(listeners.size(), std::max<size_t>(rails.size(), 1));

@@ -162,8 +162,7 @@ class RootOfAnotherVersion {
 TEST(RefusalTest, AnotherVersionIsSaid) {
   const RootOfAnotherVersion root;
   UniqueId id;
-  id.ip = "127.0.0.1";
-  id.port = parse_address(root.address()).value().port();
+  id.addresses = {parse_address(root.address()).value()};
   auto named = loopback_config(2, 1, {});
   named.communicator_id = root.address();
   for (const BootstrapConfig& config : {loopback_config(2, 1, encode(id).value()), named}) {
@@ -245,7 +244,7 @@ TEST(RefusalTest, TakenPortAndWayOutAreSaidBeforeAShortDeadline) {
 TEST(RefusalTest, StrangersDoNotDisturb) {
   const UniqueIdBytes id = loopback_id();
   const UniqueId plain = decode(id).value();
-  const SocketAddress root = parse_address(plain.ip + ":" + std::to_string(plain.port)).value();
+  const SocketAddress root = plain.addresses.front();
   std::vector<UniqueFd> strangers;
   const auto connect = [&] {
     Result<UniqueFd> socket = connect_before(std::span(&root, 1), {});

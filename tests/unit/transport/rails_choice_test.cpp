@@ -140,6 +140,97 @@ TEST(Choice, TheFilterIsThatOfSockets) {
   EXPECT_EQ(choice.value().left_out[1].text(), "eth0: TRESTLE_SOCKET_IFNAME '^eth0' leaves it out");
 }
 
+TEST(Filter, IsThatOfNccl) {
+  struct Case {
+    const char* filter;
+    const char* name;
+    bool matches;
+  };
+  const Case kCases[] = {{"", "eth0", true},        {"eth", "eth0", true},     {"eth", "ib0", false},
+                         {"eth,ib", "ib0", true},   {"=eth", "eth0", false},   {"=eth0", "eth0", true},
+                         {"=eth0,lo", "lo", true},  {"^docker", "eth0", true}, {"^docker", "docker0", false},
+                         {"^eth,lo", "lo", false},  {"^=eth0", "eth0", false}, {"^=eth0", "eth01", true},
+                         {"eth0,", "wlan0", false}, {"^", "eth0", true}};
+  for (const Case& c : kCases) EXPECT_EQ(interface_matches(c.filter, c.name), c.matches) << c.filter << " " << c.name;
+}
+
+TEST(Filter, AnItemWithAColonIsALabel) {
+  EXPECT_TRUE(interface_matches("=eth0", "eth0", "eth0:1"));
+  EXPECT_TRUE(interface_matches("=eth1,eth0:1", "eth0", "eth0:1"));
+  EXPECT_TRUE(interface_matches("=eth1,eth0:1", "eth1", "eth1:5")) << "eth1 with all its addresses";
+  EXPECT_FALSE(interface_matches("=eth0:2", "eth0", "eth0:1"));
+  EXPECT_FALSE(interface_matches("^=eth1,eth0:1", "eth0", "eth0:1"));
+  EXPECT_FALSE(interface_matches("^=eth1,eth0:1", "eth1", "eth1:5"));
+  EXPECT_TRUE(interface_matches("^eth0:1", "eth1", "eth1:5"));
+}
+
+TEST(Filter, MayNameOneOfAnInterfacesAddresses) {
+  HostInterface eth0 = card("eth0", "10.0.0.1/24 10.0.1.1/24 10.0.2.1/24");
+  eth0.addresses[1].label = "eth0:1";
+  const std::vector<HostInterface> host = {loopback(), eth0, card("eth1", "10.0.3.1/24")};
+  const struct {
+    const char* filter;
+    Texts rails;
+  } kCases[] = {{"=eth0:1", {"eth0 10.0.1.1 10.0.1.0/24"}},
+                {"^eth0:1,eth1", {"eth0 10.0.0.1 10.0.0.0/24"}},
+                {"eth0", {"eth0 10.0.0.1 10.0.0.0/24"}}};
+  for (const auto& one : kCases) {
+    const auto choice = choose_rails(host, filtered(one.filter));
+    ASSERT_TRUE(choice.ok()) << one.filter << ": " << choice.error().message;
+    EXPECT_EQ(rails_text(choice.value()), one.rails) << one.filter;
+  }
+  EXPECT_EQ(choose_rails(host, filtered("=eth0:7")).error().code, Code::kInvalidArgument);
+}
+
+// ---- where one socket listens
+
+Texts listens_at(const std::vector<HostInterface>& host, const std::string& met_at, const std::string& filter = "",
+                 AddressFamily family = AddressFamily::kAny) {
+  RailRequest request = filtered(filter, family);
+  if (!met_at.empty()) request.met_at = parse_host(met_at).value();
+  const auto addresses = listening_addresses(host, request);
+  if (!addresses.ok()) return {addresses.error().message};
+  Texts texts;
+  for (const SocketAddress& one : addresses.value()) texts.push_back(HostAddress(one).text());
+  return texts;
+}
+
+TEST(ListeningAddresses, AreWhereTheRanksHaveMetIfThatIsAllowed) {
+  const std::vector<HostInterface> host = full_host();
+  for (const char* met : {"127.0.0.1", "::1", "10.9.0.1", "172.17.0.1", "fd00::1"})
+    EXPECT_EQ(listens_at(host, met), Texts{met}) << "whatever speaks against the interface";
+  EXPECT_EQ(listens_at(host, "::ffff:10.9.0.1"), Texts{"10.9.0.1"});
+  EXPECT_EQ(listens_at(host, "10.9.0.1", "eth,wg"), Texts{"10.9.0.1"});
+  EXPECT_EQ(listens_at(host, "fd00::1", "", AddressFamily::kIpv6), Texts{"fd00::1"});
+}
+
+TEST(ListeningAddresses, AreThoseOfTheRailsOtherwise) {
+  const std::vector<HostInterface> host = full_host();
+  const Texts rails = {"10.0.0.1", "fd00:1::1", "10.0.6.1"};
+  for (const char* none : {"", "192.0.2.1", "10.0.2.1"}) EXPECT_EQ(listens_at(host, none), rails) << none;
+  EXPECT_EQ(listens_at(host, "10.9.0.1", "^wg"), rails);
+  EXPECT_EQ(listens_at(host, "127.0.0.1", "=br0"), Texts{"10.0.6.1"});
+  EXPECT_EQ(listens_at(host, "10.0.0.1", "", AddressFamily::kIpv6), (Texts{"fd00::1", "fd00:1::1"}));
+  EXPECT_EQ(listens_at(host, "10.0.0.1", "=nosuch").front().find("no network interface matches"), 0u);
+}
+
+// ---- addresses on loopback that are none of loopback
+
+TEST(Choice, AnAddressOnLoopbackThatOthersReachIsTakenIfThereIsNothingElse) {
+  HostInterface lo = loopback();
+  for (const InterfaceAddress& one : addresses_of("169.254.9.9/32 10.1.2.3/32 [fd00:9::3]/128"))
+    lo.addresses.push_back(one);
+  const HostInterface unnumbered = card("eth0", "[fe80::1]/64");
+  const auto alone = choose_rails({lo, unnumbered}, {});
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  EXPECT_EQ(rails_text(alone.value()), Texts{"lo 10.1.2.3 10.1.2.3/32"});
+  EXPECT_EQ(left_out_text(alone.value()), Texts{"eth0: has only link-local addresses"});
+  const auto v6 = choose_rails({lo, unnumbered}, filtered("", AddressFamily::kIpv6));
+  EXPECT_EQ(rails_text(v6.value()), Texts{"lo fd00:9::3 fd00:9::3/128"});
+  const auto beside = choose_rails({lo, card("eth0", "10.0.0.1/24")}, filtered("lo,eth"));
+  EXPECT_EQ(rails_text(beside.value()), Texts{"eth0 10.0.0.1 10.0.0.0/24"});
+}
+
 TEST(Choice, TheFamilyChoosesTheAddress) {
   const auto v6 = choose_rails(full_host(), filtered("", AddressFamily::kIpv6));
   ASSERT_TRUE(v6.ok()) << v6.error().message;

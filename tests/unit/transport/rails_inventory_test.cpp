@@ -1,11 +1,17 @@
 // The interfaces of this host, and what a made-up sysfs says of some.
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "transport/rails/inventory.h"
 #include "transport/rails/pci.h"
@@ -184,6 +190,52 @@ TEST(Inventory, ThisHostHasLoopback) {
   for (size_t i = 0; i < all.value().size(); ++i) {
     for (size_t j = 0; j < i; ++j) EXPECT_NE(all.value()[i].name, all.value()[j].name) << "an interface is there twice";
   }
+}
+
+// In a network namespace of this thread: gives lo the address 10.9.8.7 with the label lo:1.
+bool make_alias() {
+  if (unshare(CLONE_NEWNET) != 0) return false;
+  const UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo:1");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(0x0a090807);
+  std::memcpy(&request.ifr_addr, &address, sizeof address);
+  if (ioctl(control.get(), SIOCSIFADDR, &request) != 0) return false;
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP;
+  return ioctl(control.get(), SIOCSIFFLAGS, &request) == 0;
+}
+
+// A rail is named after its interface, and its address may be an alias.
+TEST(Inventory, AnAliasIsAnAddressOfItsInterface) {
+  bool made = false;
+  std::thread([&made] {
+    made = make_alias();
+    if (!made) return;
+    const auto all = read_interfaces();
+    ASSERT_TRUE(all.ok()) << all.error().message;
+    ASSERT_EQ(all.value().size(), 1u);
+    const HostInterface& lo = all.value()[0];
+    const auto alias = std::ranges::find(lo.addresses, "lo:1", &InterfaceAddress::label);
+    ASSERT_NE(alias, lo.addresses.end());
+    EXPECT_EQ(format_host(alias->address), "10.9.8.7");
+    EXPECT_EQ(interface_fault("lo", alias->address), "");
+  }).join();
+  if (!made) GTEST_SKIP() << "no network namespace can be made here";
+}
+
+TEST(Inventory, InterfacesHaveNoFaultAtAnAddressOfTheirs) {
+  for (const HostInterface& interface : read_interfaces().value()) {
+    for (const InterfaceAddress& one : interface.addresses) {
+      const std::string fault = interface_fault(interface.name, one.address);
+      EXPECT_EQ(fault.empty(), interface.running) << format_host(one.address) << ": " << fault;
+    }
+  }
+  EXPECT_EQ(interface_fault("lo", parse_address("[::ffff:127.0.0.1]:1").value()), "");
+  for (const char* foreign : {"192.0.2.1:1", "[2001:db8::1]:1"})
+    EXPECT_EQ(interface_fault("lo", parse_address(foreign).value()), "lo is gone, or its address has changed");
 }
 
 TEST(Inventory, TheRootOfSysfsIsTheOneThatIsGiven) {

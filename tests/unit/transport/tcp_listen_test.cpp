@@ -10,50 +10,35 @@
 namespace trestle {
 namespace {
 
-std::string filter_of(const std::string& interfaces, const std::string& family = "auto",
-                      const std::string& met_at = "127.0.0.1") {
-  TcpTransportOptions options;
-  options.local_ip = parse_host(met_at).value();
-  options.socket_ifname = interfaces;
-  options.socket_family = family;
-  const Result<ListenOptions> at = listen_options({}, options);
-  return at.ok() ? at.value().interface_filter : at.error().message;
+// Two cards with both families each.
+std::vector<HostInterface> two_cards() {
+  return {loopback(), card("eth0", "10.0.0.1/24 [fe80::1]/64 [fd00::1]/64"),
+          card("eth1", "10.0.1.1/24 [fe80::2]/64 [fd00:1::1]/64"), down(card("eth2", "[fd00:2::1]/64"))};
+}
+
+std::string single_at(const TcpTransportOptions& options, const std::string& interface = "") {
+  EndpointConfig config;
+  config.interface = interface;
+  const auto at = single_addresses(two_cards(), config, options);
+  return at.ok() ? HostAddress(at.value().front()).text() : at.error().message;
 }
 
 // Of several interfaces that are allowed, another one may be better by itself, and be down on the other hosts.
 TEST(TcpListen, IsWhereTheRanksHaveMetIfThatIsAllowed) {
-  for (const char* allowed : {"", "^=nosuch", "lo,eth", "=lo", "^eth"}) EXPECT_EQ(filter_of(allowed), "=lo") << allowed;
-  for (const char* other : {"^lo", "=nosuch", "eth"}) EXPECT_EQ(filter_of(other), other);
-  EXPECT_EQ(filter_of("^=nosuch", "AF_INET"), "=lo");
-  EXPECT_EQ(filter_of("^=nosuch", "AF_INET6"), "^=nosuch");
-}
-
-// Whatever address of this machine it is, in all of its forms.
-TEST(TcpListen, IsWhereTheRanksHaveMetInBothFamilies) {
-  const auto here = local_interfaces();
-  ASSERT_TRUE(here.ok());
-  for (const Interface& one : here.value()) {
-    const HostAddress met = one.address;
-    for (const std::string& text : {met.text(), format_host(one.address)}) {
-      TcpTransportOptions options;
-      options.local_ip = parse_host(text).value();
-      const ListenOptions at = listen_options({}, options).value();
-      EXPECT_EQ(at.address, met) << text;
-      EXPECT_EQ(at.family, met.family()) << text;
-      options.socket_family = met.family() == AddressFamily::kIpv6 ? "AF_INET" : "AF_INET6";
-      EXPECT_FALSE(listen_options({}, options).value().address.is_known()) << text << ": the user demands the other";
-    }
-  }
-  EXPECT_EQ(filter_of("", "auto", "::ffff:127.0.0.1"), "=lo");
-  EXPECT_EQ(filter_of("", "auto", "192.0.2.1"), "") << "no address of this machine";
-}
-
-TEST(TcpListen, IsAtTheRailThatIsNamed) {
-  EndpointConfig config;
-  config.interface = "nosuch";
   TcpTransportOptions options;
-  options.local_ip = parse_host("127.0.0.1").value();
-  EXPECT_EQ(listen_options(config, options).value().interface_filter, "=nosuch");
+  EXPECT_EQ(single_at(options), "10.0.0.1");
+  options.local_ip = parse_host("10.0.1.1").value();
+  EXPECT_EQ(single_at(options), "10.0.1.1");
+  EXPECT_EQ(single_at(options, "eth0"), "10.0.0.1") << "another one is named";
+  EXPECT_EQ(single_at(options, "nosuch").find("the topology's interface names 'nosuch'"), 0u);
+  options.rails = "eth0";
+  EXPECT_EQ(single_at(options), "10.0.0.1") << "in TRESTLE_RAILS, too";
+  options.rails.clear();
+  options.socket_ifname = "^eth1";
+  EXPECT_EQ(single_at(options), "10.0.0.1");
+  options.socket_ifname.clear();
+  options.socket_family = "AF_INET6";
+  EXPECT_EQ(single_at(options), "fd00::1");
 }
 
 // ---- interfaces that go down while rails are made
@@ -101,12 +86,6 @@ TEST(TcpRailsThatGoDown, AndComeAllTheTimeAreGivenUp) {
 }
 
 // ---- which rails are found
-
-// Two cards with both families each.
-std::vector<HostInterface> two_cards() {
-  return {loopback(), card("eth0", "10.0.0.1/24 [fe80::1]/64 [fd00::1]/64"),
-          card("eth1", "10.0.1.1/24 [fe80::2]/64 [fd00:1::1]/64"), down(card("eth2", "[fd00:2::1]/64"))};
-}
 
 using Texts = std::vector<std::string>;
 

@@ -1,10 +1,7 @@
-// Addresses, interfaces and sockets on loopback.
+// Addresses, and sockets on loopback.
 #include <gtest/gtest.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 
 #include <array>
 #include <atomic>
@@ -134,133 +131,44 @@ TEST(HostPort, IsWrittenSoThatItIsReadBack) {
   }
 }
 
-TEST(Interfaces, AreFilteredAsInNccl) {
-  struct Case {
-    const char* filter;
-    const char* name;
-    bool matches;
-  };
-  const Case kCases[] = {{"", "eth0", true},        {"eth", "eth0", true},     {"eth", "ib0", false},
-                         {"eth,ib", "ib0", true},   {"=eth", "eth0", false},   {"=eth0", "eth0", true},
-                         {"=eth0,lo", "lo", true},  {"^docker", "eth0", true}, {"^docker", "docker0", false},
-                         {"^eth,lo", "lo", false},  {"^=eth0", "eth0", false}, {"^=eth0", "eth01", true},
-                         {"eth0,", "wlan0", false}, {"^", "eth0", true}};
-  for (const Case& c : kCases) EXPECT_EQ(interface_matches(c.filter, c.name), c.matches) << c.filter << " " << c.name;
+SocketAddress loopback_address() {
+  SocketAddress address = parse_address("127.0.0.1:1").value();
+  address.set_port(0);
+  return address;
 }
 
-TEST(Interfaces, AnItemWithAColonIsALabel) {
-  const Interface alias{"eth0", "eth0:1", {}, false};
-  const Interface other{"eth1", "eth1:5", {}, false};
-  EXPECT_TRUE(interface_matches("=eth0", alias));
-  EXPECT_TRUE(interface_matches("=eth1,eth0:1", alias));
-  EXPECT_TRUE(interface_matches("=eth1,eth0:1", other)) << "eth1 with all its addresses";
-  EXPECT_FALSE(interface_matches("=eth0:2", alias));
-  EXPECT_FALSE(interface_matches("^=eth1,eth0:1", alias));
-  EXPECT_FALSE(interface_matches("^=eth1,eth0:1", other));
-  EXPECT_TRUE(interface_matches("^eth0:1", other));
+Result<Listener> listen_on_loopback(const PortRange& ports = {}) {
+  const SocketAddress address = loopback_address();
+  return listen_tcp({&address, 1}, {ports});
 }
 
-TEST(Interfaces, AMissingOneGetsTheListOfThoseThatExist) {
-  const auto chosen = choose_interfaces("=nosuch0", AddressFamily::kAny);
-  ASSERT_FALSE(chosen.ok());
-  EXPECT_EQ(chosen.error().code, Code::kInvalidArgument);
-  EXPECT_NE(chosen.error().message.find("nosuch0"), std::string::npos);
-  EXPECT_NE(chosen.error().message.find("lo (127.0.0.1)"), std::string::npos) << chosen.error().message;
+// An address may have been taken from its interface a moment ago.
+TEST(Tcp, ListensAtTheFirstAddressThatCanBeBound) {
+  const SocketAddress foreign = parse_address("192.0.2.1:1").value();
+  const std::vector<SocketAddress> addresses = {foreign, loopback_address()};
+  const auto listener = listen_tcp(addresses, {});
+  ASSERT_TRUE(listener.ok()) << listener.error().message;
+  EXPECT_EQ(HostAddress(listener.value().address), loopback_address());
+  const auto none = listen_tcp({&foreign, 1}, {});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, Code::kSystemError);
+  EXPECT_NE(none.error().message.find("192.0.2.1"), std::string::npos) << none.error().message;
 }
 
-// In a network namespace of this thread: gives lo the address 10.9.8.7 with the label lo:1.
-bool make_alias() {
-  if (unshare(CLONE_NEWNET) != 0) return false;
-  const UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  std::strcpy(request.ifr_name, "lo:1");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(0x0a090807);
-  std::memcpy(&request.ifr_addr, &address, sizeof address);
-  if (ioctl(control.get(), SIOCSIFADDR, &request) != 0) return false;
-  std::strcpy(request.ifr_name, "lo");
-  request.ifr_flags = IFF_UP;
-  return ioctl(control.get(), SIOCSIFFLAGS, &request) == 0;
-}
-
-// A rail is named after its interface, and its address may be an alias.
-TEST(Interfaces, AnAliasIsAnAddressOfItsInterface) {
-  bool made = false;
-  std::thread([&made] {
-    made = make_alias();
-    if (!made) return;
-    const auto named = choose_interfaces("=lo", AddressFamily::kIpv4);
-    ASSERT_TRUE(named.ok()) << named.error().message;
-    EXPECT_TRUE(std::any_of(named.value().begin(), named.value().end(), [](const Interface& one) {
-      return one.name == "lo" && one.label == "lo:1" && format_host(one.address) == "10.9.8.7";
-    }));
-    const auto alias = choose_interfaces("=lo:1", AddressFamily::kAny);
-    ASSERT_TRUE(alias.ok()) << alias.error().message;
-    ASSERT_EQ(alias.value().size(), 1u);
-    EXPECT_EQ(format_host(alias.value()[0].address), "10.9.8.7");
-    EXPECT_EQ(interface_fault("lo", alias.value()[0].address), "");
-    EXPECT_FALSE(choose_interfaces("^lo:,lo", AddressFamily::kAny).ok());
-  }).join();
-  if (!made) GTEST_SKIP() << "no network namespace can be made here";
-}
-
-ListenOptions on_loopback(uint16_t low = 0, uint16_t high = 0) {
-  ListenOptions options;
-  options.interface_filter = "=lo";
-  options.family = AddressFamily::kIpv4;
-  options.port_low = low;
-  options.port_high = high;
-  return options;
-}
-
-TEST(Interfaces, HaveNoFaultAtAnAddressOfTheirs) {
-  const auto here = local_interfaces();
-  ASSERT_TRUE(here.ok());
-  for (const Interface& one : here.value()) {
-    const std::string fault = interface_fault(one.name, one.address);
-    EXPECT_TRUE(fault.empty() || fault == one.name + " has no carrier") << format_host(one.address) << ": " << fault;
-  }
-  EXPECT_EQ(interface_fault("lo", parse_address("[::ffff:127.0.0.1]:1").value()), "");
-  for (const char* foreign : {"192.0.2.1:1", "[2001:db8::1]:1"})
-    EXPECT_EQ(interface_fault("lo", parse_address(foreign).value()), "lo is gone, or its address has changed");
-}
-
-// An interface may have several addresses, of which others know only one.
-TEST(Tcp, ListensAtExactlyTheAddressThatIsAsked) {
-  const auto here = local_interfaces();
-  ASSERT_TRUE(here.ok());
-  for (const Interface& one : here.value()) {
-    if (!one.loopback) continue;
-    ListenOptions options;
-    options.interface_filter = "=" + one.name;
-    options.address = one.address;
-    const auto listener = listen_tcp(options);
-    ASSERT_TRUE(listener.ok()) << listener.error().message;
-    EXPECT_EQ(HostAddress(listener.value().address), one.address);
-  }
-  for (const char* foreign : {"192.0.2.1", "2001:db8::1"}) {
-    ListenOptions options;
-    options.address = parse_host(foreign).value();
-    const auto listener = listen_tcp(options);
-    ASSERT_FALSE(listener.ok());
-    EXPECT_EQ(listener.error().code, Code::kSystemError);
-    EXPECT_NE(listener.error().message.find(foreign), std::string::npos) << listener.error().message;
-  }
-}
-
-TEST(Tcp, AFullPortRangeIsSaid) {
-  auto first = listen_tcp(on_loopback());
+TEST(Tcp, AFullPortRangeIsSaidAndNoReasonToListenElsewhere) {
+  auto first = listen_on_loopback();
   ASSERT_TRUE(first.ok()) << first.error().message;
   const uint16_t port = first.value().address.port();
-  const auto second = listen_tcp(on_loopback(port, port));
+  const std::vector<SocketAddress> addresses = {loopback_address(), parse_address("127.0.0.2:1").value()};
+  const auto second = listen_tcp(addresses, {{port, port}, "so many"});
   ASSERT_FALSE(second.ok());
-  EXPECT_NE(second.error().message.find(std::to_string(port)), std::string::npos) << second.error().message;
-  EXPECT_FALSE(listen_tcp(on_loopback(20, 10)).ok());
+  EXPECT_EQ(second.error().message, "every port from " + std::to_string(port) + " to " + std::to_string(port) +
+                                        " is in use at 127.0.0.1: so many");
+  EXPECT_FALSE(listen_on_loopback({20, 10}).ok());
 }
 
 TEST(Tcp, BytesAndTheEndOfTheStream) {
-  auto listener = listen_tcp(on_loopback());
+  auto listener = listen_on_loopback();
   ASSERT_TRUE(listener.ok());
   EXPECT_FALSE(accept_connection(listener.value().fd.get()).value());
   const SocketAddress to = listener.value().address;
@@ -286,7 +194,7 @@ TEST(Tcp, BytesAndTheEndOfTheStream) {
 }
 
 TEST(Tcp, TheKernelSaysHowMuchOfAFullSocketIsUnsent) {
-  auto listener = listen_tcp(on_loopback());
+  auto listener = listen_on_loopback();
   ASSERT_TRUE(listener.ok());
   const SocketAddress to = listener.value().address;
   auto out = connect_before({&to, 1}, {});
@@ -302,7 +210,7 @@ TEST(Tcp, TheKernelSaysHowMuchOfAFullSocketIsUnsent) {
 }
 
 TEST(Tcp, WaitingEndsAtTheMomentOrWhenAborted) {
-  auto listener = listen_tcp(on_loopback());
+  auto listener = listen_on_loopback();
   ASSERT_TRUE(listener.ok());
   WaitLimit past{monotonic_clock().now_ns() - 1, nullptr};
   EXPECT_EQ(accept_before(listener.value().fd.get(), past).error().code, Code::kTimeout);
