@@ -1,10 +1,10 @@
 #include "base/descriptor_room.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 
+#include "base/files/listing.h"
 #include "base/fork.h"
 #include "base/mutex.h"
 
@@ -24,12 +24,8 @@ Rooms& rooms() {
 }
 
 size_t open_descriptors() {
-  DIR* const all = ::opendir("/proc/self/fd");
-  if (all == nullptr) return 0;
-  size_t count = 0;
-  while (::readdir(all) != nullptr) ++count;
-  ::closedir(all);
-  return count;
+  const auto all = entries_of("/proc/self/fd");
+  return all.ok() ? all.value().size() : 0;
 }
 
 // Whether so many descriptors fit, with those that are open already. Some of these may belong to rooms: then the limit

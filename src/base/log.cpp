@@ -16,6 +16,7 @@
 #include "base/host.h"
 #include "base/text/names.h"
 #include "base/text/value_text.h"
+#include "base/unique_fd.h"
 
 namespace trestle {
 namespace log_internal {
@@ -108,7 +109,7 @@ Status configure_log(const LogSettings& settings) {
   int fd = STDERR_FILENO;
   if (!settings.file.empty()) {
     const std::string name = expand_file_name(settings.file);
-    fd = open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    fd = above_standard_streams(open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (fd < 0) {
       return Error{Code::kSystemError, "cannot open the log file '" + name + "': " + std::strerror(errno)};
     }

@@ -1,11 +1,13 @@
 #include "base/unique_fd.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstddef>
 
 namespace trestle {
@@ -39,10 +41,19 @@ void unmark(int fd) {
 
 }  // namespace
 
+int above_standard_streams(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return moved;
+}
+
 void UniqueFd::take(int fd) {
-  fd_ = fd;
+  fd_ = above_standard_streams(fd);
   generation_ = process_generation();
-  if (fd >= 0) mark(fd);
+  if (fd_ >= 0) mark(fd_);
 }
 
 int UniqueFd::release() {

@@ -87,7 +87,7 @@ Result<DescribedMemory> CudaDevice::allocate_described(uint64_t bytes) {
   DescribedMemory made;
   if (descriptor.ok()) {
     made.descriptor = UniqueFd(exported);
-    ::fcntl(exported, F_SETFD, FD_CLOEXEC);
+    ::fcntl(made.descriptor.get(), F_SETFD, FD_CLOEXEC);
   }
   if (!descriptor.ok()) {
     [[maybe_unused]] const Status released = DRIVER_CALL(cuMemRelease, handle);

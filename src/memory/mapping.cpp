@@ -1,6 +1,5 @@
 #include "memory/mapping.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -12,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "base/files/listing.h"
 
 namespace trestle {
 
@@ -64,12 +65,6 @@ bool is_of(const struct stat& info, dev_t device, ino_t inode) {
   return info.st_dev == device && info.st_ino == inode;
 }
 
-struct CloseFile {
-  void operator()(FILE* file) const { std::fclose(file); }
-};
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
 struct FreeText {
   void operator()(char* text) const { std::free(text); }
 };
@@ -77,7 +72,7 @@ struct FreeText {
 }  // namespace
 
 Result<std::optional<Mapping>> mapping_named(const void* address) {
-  const std::unique_ptr<FILE, CloseFile> maps(std::fopen("/proc/self/maps", "re"));
+  const OpenFile maps = open_to_read("/proc/self/maps");
   if (maps == nullptr) {
     return Error{Code::kSystemError, std::string("/proc/self/maps cannot be read: ") + std::strerror(errno)};
   }
@@ -122,17 +117,14 @@ std::optional<Mapping> MappingReader::at(uintptr_t address) {
 }
 
 Result<UniqueFd> sealed_descriptor(const std::string& what, dev_t device, ino_t inode) {
-  const std::unique_ptr<DIR, CloseDirectory> directory(opendir("/proc/self/fd"));
-  if (directory == nullptr) {
-    return Error{Code::kSystemError, std::string("/proc/self/fd cannot be read: ") + std::strerror(errno)};
-  }
   bool open_somewhere = false;
-  while (const dirent* entry = readdir(directory.get())) {
+  const std::string folder = "/proc/self/fd";
+  for (const std::string& name : TRY(entries_of(folder))) {
     // Other threads open and close descriptors meanwhile. So a number is only a hint; the copy is checked.
     struct stat info {};
-    const bool is_it = fstatat(dirfd(directory.get()), entry->d_name, &info, 0) == 0 && is_of(info, device, inode);
+    const bool is_it = stat((folder + "/" + name).c_str(), &info) == 0 && is_of(info, device, inode);
     if (!is_it) continue;
-    UniqueFd copy = UniqueFd::open([=] { return fcntl(std::atoi(entry->d_name), F_DUPFD_CLOEXEC, 0); });
+    UniqueFd copy = UniqueFd::open([&] { return fcntl(std::atoi(name.c_str()), F_DUPFD_CLOEXEC, 0); });
     if (!copy && errno != EBADF) {
       return Error{Code::kSystemError, std::string("cannot duplicate a descriptor: ") + std::strerror(errno)};
     }

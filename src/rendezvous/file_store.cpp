@@ -13,7 +13,6 @@
 // number now. A rank removes the directories in which no rank lives; the lock on `lock` makes it the only one there. A
 // leftover file among files of living ranks is replaced. Locks are trusted within one host only: a leftover file of
 // another host is an error that names the directory.
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -30,6 +29,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files/listing.h"
 #include "base/fork.h"
 #include "base/host.h"
 #include "base/mutex.h"
@@ -221,15 +221,8 @@ class Store {
     return first.ok() ? error : first.error();
   }
   std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    DIR* listing = opendir(directory_.c_str());
-    if (listing == nullptr) return all;
-    while (const dirent* entry = readdir(listing)) {
-      const std::string name = entry->d_name;
-      if (name != "." && name != "..") all.push_back(name);
-    }
-    closedir(listing);
-    return all;
+    Result<std::vector<std::string>> all = entries_of(directory_);
+    return all.ok() ? std::move(all).value() : std::vector<std::string>();
   }
 
   Status failure() const {

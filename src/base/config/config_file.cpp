@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 
 #include "base/config/config_table.h"
+#include "base/files/listing.h"
 #include "base/text/names.h"
 
 namespace trestle {
@@ -46,7 +46,7 @@ Status read_line(std::string_view line, const std::string& place, FileValues& va
 
 // Empty if the file is missing and not required.
 Result<std::string> read_text(const std::string& path, bool required) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  const OpenFile file = open_to_read(path);
   if (file == nullptr) {
     if (!required && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) return std::string();
     return Error{Code::kSystemError, "the configuration file '" + path + "' cannot be read: " + std::strerror(errno)};

@@ -1,6 +1,5 @@
 #include "transport/rails/inventory.h"
 
-#include <dirent.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -15,6 +14,7 @@
 #include <memory>
 
 #include "base/files/kernel_file.h"
+#include "base/files/listing.h"
 #include "transport/rails/pci.h"
 
 namespace trestle {
@@ -32,16 +32,6 @@ std::string link_target(const std::string& path) {
   if (length <= 0) return {};
   const std::string text(target.data(), static_cast<size_t>(length));
   return text.substr(text.rfind('/') + 1);
-}
-
-std::vector<std::string> entries_of(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), &::closedir);
-  if (open == nullptr) return names;
-  while (const dirent* entry = ::readdir(open.get())) {
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  return names;
 }
 
 bool is_tunnel(const std::string& folder) {
@@ -99,8 +89,9 @@ InterfaceFacts read_facts(const std::string& sysfs, const std::string& name, uin
   if (!exists(folder) || (index != 0 && number_in(folder + "/ifindex", -1) != index)) return facts;
   facts.hardware = exists(folder + "/device");
   facts.bridge = exists(folder + "/bridge");
-  for (const std::string& port : entries_of(folder + "/brif"))
-    facts.hardware_port = facts.hardware_port || exists(all + port + "/device");
+  const auto ports = entries_of(folder + "/brif");
+  facts.hardware_port = ports.ok() && std::any_of(ports.value().begin(), ports.value().end(),
+                                                  [&](const auto& port) { return exists(all + port + "/device"); });
   if (exists(folder + "/brport")) facts.bridge_of = link_target(folder + "/brport/bridge");
   facts.tunnel = is_tunnel(folder);
   if (!facts.hardware) return facts;

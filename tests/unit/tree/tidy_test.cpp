@@ -256,6 +256,17 @@ TEST(Preprocessor, DecidesNothing) {
   }
 }
 
+// What C and C++ open by themselves may get the number of a standard stream. The command is a process of its own.
+TEST(Descriptors, HaveOwnersThatKeepOffTheStandardStreams) {
+  std::vector<SourceFile> files = code_of({"src"});
+  std::erase_if(files, [](const SourceFile& file) {
+    const std::string folder = folder_of_file(file.path);
+    return folder == "cli" || folder == "machine" || folder == "study";
+  });
+  expect_absent(files, "\\b(fopen|opendir|popen|[io]?fstream|directory_iterator)\\b",
+                "base/files/listing.h, or base/unique_fd.h");
+}
+
 TEST(Waiting, IsForEventsNotForTime) {
   const std::vector<SourceFile> files = code_of({"src", "kernels", "perf", "tests"});
   expect_absent(files,
@@ -263,8 +274,8 @@ TEST(Waiting, IsForEventsNotForTime) {
                 "nothing sleeps for a time: wait for the event");
 }
 
-// Exceptions may be caught by the guard of the C functions, by the command line for its parser's errors, where a lack of
-// memory ends the process, and where elements are selected, which may take much memory.
+// Exceptions may be caught by the guard of the C functions, by the command line for its parser's errors, where a lack
+// of memory ends the process, and where elements are selected, which may take much memory.
 TEST(Exceptions, AreCaughtAtTheCBoundaryOnly) {
   std::vector<SourceFile> files = code_of({"src", "kernels"});
   expect_absent(files, "\\bthrow\\b", "errors are results");
