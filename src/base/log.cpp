@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/files/file_size.h"
 #include "base/fork.h"
 #include "base/host.h"
 #include "base/text/names.h"
@@ -134,14 +135,8 @@ void log_message(LogLevel level, const char* format, ...) {
   va_end(arguments);
   if (wanted > 0) length = std::min(length + static_cast<size_t>(wanted), line.size() - 2);
   line[length++] = '\n';
-  const char* rest = line.data();
-  while (length > 0) {
-    const ssize_t written = write(sink_fd.load(std::memory_order_acquire), rest, length);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;  // a log that cannot be written must not stop the job
-    rest += written;
-    length -= static_cast<size_t>(written);
-  }
+  // A log that cannot be written must not stop the job.
+  (void)write_all(sink_fd.load(std::memory_order_acquire), {line.data(), length});
   errno = saved_errno;
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/files/file_size.h"
 #include "base/log.h"
 
 namespace trestle {
@@ -28,9 +29,14 @@ size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-Error failure(const char* what, size_t bytes, int error) {
-  return {Code::kSystemError, std::string("cannot ") + what + " " + std::to_string(bytes) +
-                                  " bytes of shared memory: " + std::strerror(error) + memory_limit_text()};
+Error cannot(const char* what, size_t bytes, const std::string& why) {
+  return {Code::kSystemError,
+          std::string("cannot ") + what + " " + std::to_string(bytes) + " bytes of shared memory: " + why};
+}
+
+// The system has refused the call.
+Error failure(const char* what, size_t bytes, const char* call, int error) {
+  return cannot(what, bytes, std::string(call) + ": " + std::strerror(error) + memory_limit_text());
 }
 
 std::string read_text(const std::string& path) {
@@ -131,7 +137,7 @@ Status Segment::map(bool writable, size_t alignment) {
   const int protection = PROT_READ | (writable ? PROT_WRITE : 0);
   void* data = alignment != 0 ? map_aligned(bytes_, alignment, protection, fd_.get())
                               : mmap(nullptr, bytes_, protection, MAP_SHARED, fd_.get(), 0);
-  if (data == MAP_FAILED) return failure("map", bytes_, errno);
+  if (data == MAP_FAILED) return failure("map", bytes_, "mmap", errno);
   data_ = static_cast<std::byte*>(data);
   if (madvise(data_, bytes_, MADV_DONTFORK) != 0) {
     LOG(kTrace, kAlloc, "forked children keep %zu bytes: %s", bytes_, std::strerror(errno));
@@ -140,7 +146,7 @@ Status Segment::map(bool writable, size_t alignment) {
 }
 
 Status Segment::keep_in_children() {
-  if (madvise(data_, bytes_, MADV_DOFORK) != 0) return failure("share with forked children", bytes_, errno);
+  if (madvise(data_, bytes_, MADV_DOFORK) != 0) return failure("share with forked children", bytes_, "madvise", errno);
   return {};
 }
 
@@ -148,17 +154,20 @@ Result<Segment> Segment::create(const char* label, size_t bytes, bool huge) {
   Segment segment;
   huge = huge && bytes >= kHugePageBytes;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  if (bytes > SIZE_MAX / 2) return failure("make", bytes, ENOMEM);
+  if (bytes > SIZE_MAX / 2) return cannot("make", bytes, std::string(std::strerror(ENOMEM)) + memory_limit_text());
   segment.bytes_ = round_up(bytes, huge ? kHugePageBytes : page);
   // Allocating shared memory that the machine does not have does not fail: the kernel kills processes instead. So this
   // refuses beforehand. It compares with the group's limit and not with its usage, since page cache can be dropped.
   if (segment.bytes_ >= kHugePageBytes && segment.bytes_ > std::min(memory_available(), memory_limit())) {
-    return failure("allocate", segment.bytes_, ENOMEM);
+    return cannot("allocate", segment.bytes_, std::string(std::strerror(ENOMEM)) + memory_limit_text());
+  }
+  if (const uint64_t most = most_file_bytes(); segment.bytes_ > most) {
+    return cannot("make", segment.bytes_, file_size_text(most) + ", and shared memory counts as one");
   }
   segment.fd_ = UniqueFd::open([label] { return memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING); });
-  if (!segment.fd_) return failure("make", segment.bytes_, errno);
+  if (!segment.fd_) return failure("make", segment.bytes_, "memfd_create", errno);
   if (ftruncate(segment.fd_.get(), static_cast<off_t>(segment.bytes_)) != 0) {
-    return failure("make", segment.bytes_, errno);
+    return failure("make", segment.bytes_, "ftruncate", errno);
   }
   if (huge) {
     // Before the small pages exist, so that huge ones are made at once and nothing is copied. Best effort.
@@ -172,8 +181,8 @@ Result<Segment> Segment::create(const char* label, size_t bytes, bool huge) {
   do {
     rc = fallocate(segment.fd_.get(), 0, 0, static_cast<off_t>(segment.bytes_));
   } while (rc != 0 && errno == EINTR);
-  if (rc != 0) return failure("allocate", segment.bytes_, errno);
-  if (fcntl(segment.fd_.get(), F_ADD_SEALS, kSeals) != 0) return failure("seal", segment.bytes_, errno);
+  if (rc != 0) return failure("allocate", segment.bytes_, "fallocate", errno);
+  if (fcntl(segment.fd_.get(), F_ADD_SEALS, kSeals) != 0) return failure("seal", segment.bytes_, "fcntl", errno);
   if (!huge) TRY(segment.map(true, 0));
   return segment;
 }

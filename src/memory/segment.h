@@ -28,8 +28,8 @@ class Segment {
   ~Segment() { unmap(); }
 
   // `bytes` > 0 of zeroed memory, rounded up to pages. `label` is what /proc/PID/maps shows. With `huge`, requests huge
-  // pages where the size allows, and aligns to them. kSystemError: a sentence with the size and, if there is one, the
-  // memory limit of the process's control group.
+  // pages where the size allows, and aligns to them. kSystemError: a sentence with the size, and the call that the
+  // system has refused or the limit that is too low: of the process's files, or of its control group's memory.
   static Result<Segment> create(const char* label, size_t bytes, bool huge);
 
   // Maps the first `bytes` of a descriptor that a peer sent. kRemoteError if the descriptor is no sealed memory, or is

@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files/file_size.h"
 #include "base/files/listing.h"
 #include "base/fork.h"
 #include "base/host.h"
@@ -190,7 +191,8 @@ class Store {
     UniqueFd file =
         UniqueFd::open([&] { return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600); });
     if (!file) return system_error(temporary);
-    const bool written = ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    const bool written = write_all(file.get(), bytes);
+    const int refused = errno;
     if (held == nullptr) {
       file.reset();
     } else if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {  // before any other process can see the file
@@ -198,6 +200,7 @@ class Store {
     }
     if (!written) {
       unlink(temporary.c_str());
+      errno = refused;
       return system_error(temporary);
     }
     if (!must_be_new) {

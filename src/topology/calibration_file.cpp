@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/files/file_size.h"
 #include "base/hash.h"
 #include "base/unique_fd.h"
 #include "topology/internal.h"
@@ -58,15 +59,10 @@ Status replace_file(const std::string& path, const std::string& text) {
   const std::string beside = path + "." + std::to_string(::getpid()) + ".new";
   UniqueFd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (file.get() < 0) return system_error(beside, "cannot be made");
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) {
-      const Error error = system_error(beside, "cannot be written");
-      ::unlink(beside.c_str());
-      return error;
-    }
-    written += static_cast<size_t>(put);
+  if (!write_all(file.get(), text)) {
+    const Error error = system_error(beside, "cannot be written");
+    ::unlink(beside.c_str());
+    return error;
   }
   file.reset();
   if (::rename(beside.c_str(), path.c_str()) == 0) return {};
