@@ -14,7 +14,7 @@
 namespace trestle {
 namespace {
 
-constexpr uint32_t kFormat = 3;
+constexpr uint32_t kFormat = 4;
 constexpr size_t kMaxText = 4096;
 
 std::string version_text(uint32_t code) {
@@ -89,6 +89,7 @@ std::string encode(const RankInfo& info) {
   out.text(info.place.hostname).text(info.place.host_id).integer(info.place.process_id);
   out.text(info.place.machine).integer(static_cast<uint32_t>(info.place.processors.size()));
   for (const uint64_t word : info.place.processors) out.integer(word);
+  out.text(info.place.no_shared_memory);
   out.integer(info.configuration_hash).integer(info.topology_hash).text(info.rails);
   out.integer(static_cast<uint32_t>(info.addresses.size()));
   for (const auto& [name, address] : info.addresses) out.text(name).text(address);
@@ -115,6 +116,7 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
   for (uint32_t left = in.count(8); left > 0 && in.ok(); --left) {
     info.place.processors.push_back(in.integer<uint64_t>());
   }
+  info.place.no_shared_memory = in.text(kMaxText);
   info.configuration_hash = in.integer<uint64_t>();
   info.topology_hash = in.integer<uint64_t>();
   info.rails = in.text(kMaxText);

@@ -80,8 +80,8 @@ Status set_transports(const std::string& text, Topology& topology) {
 
 // The checks below look at every rank only once.
 
-// The first rank that is not at the same place (`at`: hosts or processes) as the first rank of its block; -1: there is
-// none.
+// The first rank that is not at the same place (`at`: hosts, processes or memory) as the first rank of its block; -1:
+// there is none.
 int32_t first_elsewhere(const Level& level, const std::vector<int32_t>& at) {
   for (size_t rank = 0; rank < at.size(); ++rank) {
     const size_t first = rank - rank % static_cast<size_t>(level.span);
@@ -92,7 +92,7 @@ int32_t first_elsewhere(const Level& level, const std::vector<int32_t>& at) {
 
 TransportKind best_transport(const Level& level, const Whereabouts& at) {
   if (first_elsewhere(level, at.process) < 0) return automatic_transport(Reach::kProcess);
-  if (first_elsewhere(level, at.host) < 0) return automatic_transport(Reach::kHost);
+  if (first_elsewhere(level, at.memory) < 0) return automatic_transport(Reach::kHost);
   return all_apart(level, at) ? automatic_transport(Reach::kAnywhere) : TransportKind::kAuto;
 }
 
@@ -100,11 +100,23 @@ std::string describe(int32_t rank, const std::vector<RankPlace>& places) {
   return "rank " + std::to_string(rank) + " (host " + places[static_cast<size_t>(rank)].hostname + ")";
 }
 
+// A rank that cannot share memory, which the transport needs that was asked for.
+Status check_memory(size_t d, TransportKind kind, const std::vector<RankPlace>& places) {
+  const auto refused = std::ranges::find_if(places, [](const auto& place) { return !place.no_shared_memory.empty(); });
+  if (facts_of(kind).reach != Reach::kHost || refused == places.end()) return {};
+  return Error{Code::kSystemError, describe(static_cast<int32_t>(refused - places.begin()), places) + " " +
+                                       refused->no_shared_memory + "; dimension " + std::to_string(d + 1) +
+                                       " was told to use " + to_string(kind) +
+                                       " (TRESTLE_TRANSPORT, or the topology file): auto would use " +
+                                       to_string(automatic_transport(Reach::kAnywhere)) + " there"};
+}
+
 // Returns an error that names two ranks which the dimension's transport cannot join, if there are any.
 Status check_transport(const Level& level, size_t d, TransportKind kind, const Whereabouts& at,
                        const std::vector<RankPlace>& places) {
   const Reach reach = facts_of(kind).reach;
   if (reach == Reach::kAnywhere) return {};
+  TRY(check_memory(d, kind, places));
   const bool one_process = reach == Reach::kProcess;
   const std::vector<int32_t>& where = one_process ? at.process : at.host;
   int32_t b = first_elsewhere(level, where);

@@ -108,6 +108,7 @@ struct RankPlace {
   uint64_t process_id = 0;                // equal host_id and process_id: same process
   std::string machine = {};               // equal: same processors. The boot id, which containers share
   std::vector<uint64_t> processors = {};  // usable_cpu_mask(); empty: not known
+  std::string no_shared_memory = {};      // "": it can share memory; else why not: "cannot make ..."
 };
 
 struct TopologyRequest {
@@ -121,7 +122,9 @@ struct TopologyRequest {
 // Chooses the dimensions of a communicator of places.size() ranks. They come from the request. If it gives none: ranks
 // per host times hosts if every host has equally many consecutive ranks, else one flat dimension. Dimensions of size 1
 // are dropped, and `reason` says so. Errors: the product is not the number of ranks, more than kMaxDimensions, more
-// transports than dimensions, a transport that cannot join two ranks (shm across hosts).
+// transports than dimensions, a transport that cannot join two ranks (shm across hosts). Where the request leaves the
+// transport open, no process of a host shares memory with others if one of them cannot; kSystemError if the request
+// names a transport that would.
 Result<Topology> choose_topology(const TopologyRequest& request, const std::vector<RankPlace>& places);
 
 // Adjusts a topology if ranks outnumber the processors of their machine. Dimensions for which neither a file nor a

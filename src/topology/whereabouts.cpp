@@ -1,6 +1,7 @@
 #include "topology/whereabouts.h"
 
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -9,7 +10,7 @@ namespace trestle {
 
 Reach Whereabouts::apart(int32_t a, int32_t b) const {
   if (process[static_cast<size_t>(a)] == process[static_cast<size_t>(b)]) return Reach::kProcess;
-  return host[static_cast<size_t>(a)] == host[static_cast<size_t>(b)] ? Reach::kHost : Reach::kAnywhere;
+  return memory[static_cast<size_t>(a)] == memory[static_cast<size_t>(b)] ? Reach::kHost : Reach::kAnywhere;
 }
 
 Whereabouts whereabouts(const std::vector<RankPlace>& places) {
@@ -24,6 +25,14 @@ Whereabouts whereabouts(const std::vector<RankPlace>& places) {
   }
   result.hosts = static_cast<int32_t>(hosts.size());
   result.processes = static_cast<int32_t>(processes.size());
+  result.memory = result.host;
+  std::set<int32_t> refused;  // hosts
+  for (size_t rank = 0; rank < places.size(); ++rank) {
+    if (!places[rank].no_shared_memory.empty()) refused.insert(result.host[rank]);
+  }
+  for (size_t rank = 0; rank < places.size(); ++rank) {
+    if (refused.contains(result.host[rank])) result.memory[rank] = result.hosts + result.process[rank];
+  }
   return result;
 }
 
@@ -34,10 +43,10 @@ Level level_of(const Topology& topology, size_t d) {
 }
 
 bool all_apart(const Level& level, const Whereabouts& at) {
-  std::vector<int32_t> last_block(static_cast<size_t>(at.hosts), -1);
-  for (size_t rank = 0; rank < at.host.size(); ++rank) {
+  std::vector<int32_t> last_block(static_cast<size_t>(at.hosts + at.processes), -1);
+  for (size_t rank = 0; rank < at.memory.size(); ++rank) {
     const auto block = static_cast<int32_t>(rank) / level.stride;
-    int32_t& seen = last_block[static_cast<size_t>(at.host[rank])];
+    int32_t& seen = last_block[static_cast<size_t>(at.memory[rank])];
     const int32_t per_span = level.span / level.stride;
     if (seen >= 0 && seen != block && seen / per_span == block / per_span) return false;
     seen = block;

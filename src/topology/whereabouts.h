@@ -15,6 +15,9 @@ namespace trestle {
 struct Whereabouts {
   std::vector<int32_t> host;     // by rank
   std::vector<int32_t> process;  // by rank
+  // By rank: the host, or the process if a rank of this host cannot share memory. Numbers of hosts and processes
+  // differ.
+  std::vector<int32_t> memory;
   int32_t hosts = 0;
   int32_t processes = 0;
 
@@ -32,7 +35,7 @@ struct Level {
   int32_t span = 1;
 };
 Level level_of(const Topology& topology, size_t d);
-// Whether no two ranks that differ outermost in this dimension share a host. Looks at every rank once.
+// Whether no two ranks that differ outermost in this dimension can share memory. Looks at every rank once.
 bool all_apart(const Level& level, const Whereabouts& at);
 
 }  // namespace trestle

@@ -77,25 +77,25 @@ bool Routing::divides(const std::vector<int32_t>& group) const {
   return false;
 }
 
-// Looks at every rank once per dimension, not at every pair. If no transport is configured, ranks of one host share
-// memory (base/transport_kinds.cpp asserts it), so only ranks on two hosts may not.
+// Looks at every rank once per dimension, not at every pair. If no transport is configured, ranks that can share memory
+// do (base/transport_kinds.cpp asserts it).
 bool Routing::all_share_memory() const {
   const bool apart_share = facts_of(automatic_transport(Reach::kAnywhere)).shares_memory;
   int32_t span = 1;
   for (const Dimension& dimension : topology_.dimensions) {
     span *= dimension.size;
     const bool chosen = dimension.transport != TransportKind::kAuto;
-    if (chosen ? !facts_of(dimension.transport).shares_memory : !apart_share && has_hosts_apart(span)) return false;
+    if (chosen ? !facts_of(dimension.transport).shares_memory : !apart_share && has_memory_apart(span)) return false;
   }
   return topology_.ranks() > 1;
 }
 
-// Whether two ranks are on different hosts, and their outermost difference is the dimension whose blocks have `span`
-// ranks. That is so if a block has ranks on several hosts: if two of them differ only in inner dimensions, one of the
-// two is on another host than the first rank of any other inner block.
-bool Routing::has_hosts_apart(int32_t span) const {
-  for (size_t rank = 0; rank < at_.host.size(); ++rank) {
-    if (at_.host[rank] != at_.host[rank - rank % static_cast<size_t>(span)]) return true;
+// Whether two ranks cannot share memory, and their outermost difference is the dimension whose blocks have `span`
+// ranks. That is so if a block has ranks of different memory: if two of them differ only in inner dimensions, one of
+// the two has other memory than the first rank of any other inner block.
+bool Routing::has_memory_apart(int32_t span) const {
+  for (size_t rank = 0; rank < at_.memory.size(); ++rank) {
+    if (at_.memory[rank] != at_.memory[rank - rank % static_cast<size_t>(span)]) return true;
   }
   return false;
 }

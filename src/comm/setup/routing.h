@@ -57,7 +57,7 @@ class Routing {
   void count_pairs(uint64_t* count) { pairs_ = count; }
 
  private:
-  bool has_hosts_apart(int32_t span) const;
+  bool has_memory_apart(int32_t span) const;
 
   Topology topology_;
   Whereabouts at_;

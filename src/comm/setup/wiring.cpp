@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
@@ -33,6 +34,7 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.process_id = process_token();
   info.place.machine = boot_id();
   info.place.processors = usable_cpu_mask();
+  if (const Status shares = shared_memory_probe(); !shares.ok()) info.place.no_shared_memory = shares.error().message;
   info.pid = static_cast<uint32_t>(::getpid());
   info.rails = settings.config.rails;
   Hasher hasher;
@@ -112,6 +114,28 @@ uint64_t asked_segment_bytes(const Config& config) {
   return config.segment_bytes > 0 ? std::max<uint64_t>(64, config.segment_bytes / 64 * 64) : 0;
 }
 
+// The first rank of a host that cannot share memory warns for all of them, once per process.
+void warn_without_shared_memory(const RankInfo& mine, const TopologyRequest& request, std::vector<RankPlace> places,
+                                const Routing& routing) {
+  static constinit PerProcess<OncePerKey> warned;
+  const auto refused = std::ranges::find_if(places, [&](const RankPlace& place) {
+    return place.host_id == mine.place.host_id && !place.no_shared_memory.empty();
+  });
+  if (refused - places.begin() != mine.rank) return;
+  for (RankPlace& place : places) place.no_shared_memory.clear();
+  const Result<Topology> otherwise = choose_topology(request, places);
+  if (!otherwise.ok()) return;
+  const Routing sharing(otherwise.value(), whereabouts(places), 0);
+  for (int32_t peer = 0; peer < static_cast<int32_t>(places.size()); ++peer) {
+    const TransportKind used = routing.transport(mine.rank, peer);
+    if (used == sharing.transport(mine.rank, peer)) continue;
+    if (!warned.get().first(mine.place.no_shared_memory)) return;
+    LOG(kWarn, kInit, "%s %s: the ranks of this host use %s instead, as they would with TRESTLE_TRANSPORT=%s",
+        rank_name(mine).c_str(), mine.place.no_shared_memory.c_str(), to_string(used), to_string(used));
+    return;
+  }
+}
+
 class Wirer {
  public:
   Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device, int64_t deadline_ns)
@@ -137,6 +161,7 @@ class Wirer {
     TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
     wiring_.ranks_per_processor = ranks_per_processor(places);
     wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config), rails_);
+    warn_without_shared_memory(mine, request, places, *wiring_.routing);
     DeviceWiring devices(bootstrap_, settings_, at, wiring_, device_, deadline_ns_);
     TRY(devices.find_peers());
     TRY(make_transports(mine));

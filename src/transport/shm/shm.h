@@ -21,7 +21,10 @@ struct ShmTransportOptions {
   std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be
 };
 
-// kSystemError when memory cannot be shared here, kInvalidUsage without libsodium.
+// Whether the system lets this process make memory and sockets for other processes of this host. kSystemError: the end
+// of a sentence about it, with the call that is refused: "cannot make 4096 bytes of shared memory: fallocate: ...".
+Status shared_memory_probe();
+// shared_memory_probe(); kInvalidUsage without libsodium.
 Status shm_probe();
 Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config, const ShmTransportOptions& options);
 

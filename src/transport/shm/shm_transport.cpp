@@ -9,6 +9,7 @@
 #include "memory/mem_alloc.h"
 #include "memory/registrations.h"
 #include "transport/auth/handshake.h"
+#include "transport/socket/socket.h"
 
 namespace trestle {
 
@@ -231,9 +232,16 @@ void ShmTransport::close(int linger_ms) {
   sockets_->close(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
 }
 
+Status shared_memory_probe() {
+  TRY(segment_probe());
+  const Result<UniqueFd> listener = listen_unix(fresh_unix_name("trestle-probe", "", 0), 1);
+  if (listener.ok()) return {};
+  return Error{listener.error().code, "cannot listen to ranks of this host: " + listener.error().message};
+}
+
 Status shm_probe() {
   TRY(handshake_probe());
-  return segment_probe();
+  return shared_memory_probe();
 }
 
 Result<std::unique_ptr<Transport>> make_shm_transport(const EndpointConfig& config,

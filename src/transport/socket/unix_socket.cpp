@@ -32,7 +32,7 @@ Result<UnixName> abstract_name(std::string_view name) {
 
 Result<UniqueFd> unix_socket(int type) {
   UniqueFd fd = UniqueFd::open([type] { return ::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
-  if (!fd) return socket_error("socket");
+  if (!fd) return socket_error("socket(AF_UNIX)");
   return fd;
 }
 

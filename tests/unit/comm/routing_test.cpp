@@ -156,6 +156,28 @@ TEST(Routing, AllShareMemoryIfEveryPairDoes) {
   EXPECT_GT(shared, 100);
 }
 
+// Processes of a host share memory if all of them can.
+TEST(Routing, AHostWithARankThatCannotShareMemoryUsesAnotherTransport) {
+  std::vector<RankPlace> places = ranks_at("a1a1a2bb");
+  places[2].no_shared_memory = "cannot make 4096 bytes of shared memory";
+  const Routing routing(chosen({"", "", "auto"}, places), whereabouts(places), 0);
+  EXPECT_EQ(routing.transport(0, 1), TransportKind::kLoopback);
+  EXPECT_EQ(routing.transport(0, 2), TransportKind::kTcp);
+  EXPECT_EQ(routing.transport(2, 1), TransportKind::kTcp);
+  EXPECT_EQ(routing.transport(3, 4), TransportKind::kShm);
+  const std::vector<RankPlace> sharing = ranks_at("aa");
+  places = sharing;
+  places[0].no_shared_memory = "cannot make 4096 bytes of shared memory";
+  EXPECT_EQ(chosen({"", "", "auto"}, places).dimensions[0].transport, TransportKind::kTcp);
+  EXPECT_EQ(chosen({"", "", "auto"}, sharing).dimensions[0].transport, TransportKind::kShm);
+  EXPECT_FALSE(Routing(chosen({"", "", ""}, places), whereabouts(places), 0).all_share_memory());
+  const auto refused = choose_topology({"", "", "shm"}, places);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kSystemError);
+  EXPECT_TRUE(refused.error().message.starts_with("rank 0 (host a) cannot make 4096 bytes of shared memory; "))
+      << refused.error().message;
+}
+
 TEST(Routing, OneRankSharesMemoryWithNobody) {
   EXPECT_FALSE(routing_of({"", "", "auto"}, "a").all_share_memory());
   EXPECT_TRUE(routing_of({"", "", "auto"}, "aa").all_share_memory());
