@@ -1,11 +1,14 @@
 #include "base/descriptor_room.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cinttypes>
 
 #include "base/files/listing.h"
 #include "base/fork.h"
+#include "base/log.h"
 #include "base/mutex.h"
 
 namespace trestle {
@@ -23,33 +26,63 @@ Rooms& rooms() {
   return process.get();
 }
 
-size_t open_descriptors() {
-  const auto all = entries_of("/proc/self/fd");
-  return all.ok() ? all.value().size() : 0;
+rlimit limits() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {RLIM_INFINITY, RLIM_INFINITY};
+  return limit;
 }
 
-// Whether so many descriptors fit, with those that are open already. Some of these may belong to rooms: then the limit
-// becomes higher than it need be.
+size_t open_descriptors() {
+  const auto all = entries_of("/proc/self/fd");
+  if (all.ok()) return all.value().size() - 1;  // without that of the listing
+  // None is left for the listing, or there is no /proc.
+  constexpr rlim_t kMostAsked = 1 << 16;
+  const auto numbers = static_cast<int>(std::min(limits().rlim_cur, kMostAsked));
+  size_t count = 0;
+  for (int fd = 0; fd < numbers; ++fd) count += ::fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  return count;
+}
+
+// Raises the soft limit to `wanted` where the hard one allows, at least to twice what it was: each time is said.
+void raise_to(rlim_t wanted) {
+  const rlimit limit = limits();
+  if (limit.rlim_cur >= std::min(wanted, limit.rlim_max)) return;
+  const rlimit raised{std::min(std::max(wanted, 2 * limit.rlim_cur), limit.rlim_max), limit.rlim_max};
+  if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return;
+  LOG(kInfo, kInit, "the limit of open files (ulimit -n) is raised from %" PRIu64 " to %" PRIu64,
+      uint64_t{limit.rlim_cur}, uint64_t{raised.rlim_cur});
+}
+
+std::string limits_text(const rlimit& limit) {
+  return "ulimit -n is " + std::to_string(limit.rlim_cur) + ", its hard limit " + std::to_string(limit.rlim_max);
+}
+
+// Fewer than half of the limit leave the rest of the program enough. Some of the open ones may belong to rooms: then
+// the limit becomes higher than it need be.
 std::string make_room(size_t count) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return "";
-  const rlim_t wanted = count + open_descriptors();
-  if (limit.rlim_cur < wanted) {
-    const rlimit raised{std::max(limit.rlim_cur, std::min(wanted, limit.rlim_max)), limit.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &raised);
-  }
-  if (count <= limit.rlim_max) return "";
-  return std::to_string(count) + " open files may be needed, and the hard limit is " + std::to_string(limit.rlim_max) +
-         " (ulimit -Hn)";
+  if (2 * count < limits().rlim_cur) return "";
+  raise_to(count + open_descriptors());
+  const rlimit limit = limits();
+  if (count <= limit.rlim_cur) return "";
+  return std::to_string(count) + " open files may be needed, and " + limits_text(limit);
 }
 
 }  // namespace
 
+Status make_descriptor_room(const std::string& what, size_t count) {
+  const MutexLock lock(rooms().mutex);
+  const size_t open = open_descriptors();
+  raise_to(open + count + rooms().count);
+  const rlimit limit = limits();
+  if (open + count <= limit.rlim_cur) return {};
+  return Error{Code::kSystemError, what + " needs " + std::to_string(count) + " more open files, and " +
+                                       std::to_string(open) + " are open: " + limits_text(limit)};
+}
+
 DescriptorRoom::DescriptorRoom(size_t count) {
   const MutexLock lock(rooms().mutex);
-  const size_t all = rooms().count + count;
-  if (all > kFew) shortage_ = make_room(all);
-  rooms().count = all;
+  rooms().count += count;
+  shortage_ = make_room(rooms().count);
   count_ = count;
 }
 

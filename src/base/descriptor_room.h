@@ -2,21 +2,20 @@
 // same time as those of all other rooms, if the system allows it: the soft limit of open files (ulimit -n), mostly
 // 1024, is raised where it is too low, up to the hard limit.
 //
-// The limit stays raised afterwards, because the user's own files may depend on it by then. Few descriptors leave it
-// alone: a small job needs no more than any program, and the limit is the user's. Value type; any thread.
+// The limit stays raised afterwards, because the user's own files may depend on it by then. It is the user's: as long
+// as everything fits, nothing changes it. Value type; any thread.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <utility>
 
+#include "base/result.h"
+
 namespace trestle {
 
 class DescriptorRoom {
  public:
-  // All rooms of a process together that need no more than this do not change the limit.
-  static constexpr size_t kFew = 256;
-
   DescriptorRoom() = default;
   explicit DescriptorRoom(size_t count);
   ~DescriptorRoom();
@@ -29,13 +28,17 @@ class DescriptorRoom {
   }
 
   size_t count() const { return count_; }
-  // "": they all fit. Else the end of a sentence: "10000 open files may be needed, and the hard limit is 4096 (ulimit
-  // -Hn)".
+  // "": they all fit. Else the end of a sentence: "10000 open files may be needed, and ulimit -n is 4096, its hard
+  // limit 4096".
   const std::string& shortage() const { return shortage_; }
 
  private:
   size_t count_ = 0;
   std::string shortage_;
 };
+
+// Makes room for descriptors that are about to be opened. kSystemError if they do not fit with those that are open now:
+// "`what` needs 9 more open files, and 1020 are open: ulimit -n is 1024, its hard limit 1024". Any thread.
+Status make_descriptor_room(const std::string& what, size_t count);
 
 }  // namespace trestle

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor_room.h"
 #include "base/scope_exit.h"
 #include "base/thread.h"
 #include "comm/communicator/captured_calls.h"
 #include "comm/communicator/comm_split.h"
 #include "comm/device/driver_watch.h"
+#include "comm/membership/descriptors.h"
 #include "comm/setup/device_setup.h"
 #include "comm/setup/together.h"
 #include "comm/setup/version_line.h"
@@ -170,7 +172,14 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
   config.rails = settings.control_rails;
   config.deadline_ns = deadline;
   config.abort = &stop;
-  auto bootstrap = TRY(Bootstrap::join(config));
+  const Status room = make_descriptor_room(
+      own_rank_name(rank) + ": a communicator of " + std::to_string(nranks) + " ranks", descriptors_of_rank(nranks));
+  auto joined = Bootstrap::join(config);
+  if (!room.ok()) {
+    if (joined.ok()) joined.value()->fail(room.error());  // the others would wait for this rank
+    return room.error();
+  }
+  auto bootstrap = TRY(std::move(joined));
   auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank}));
   if (auto hold = bootstrap->take_hold()) made->rendezvous_.emplace(std::move(hold), made->listeners_, made->engine_);
   return made;
@@ -184,6 +193,8 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(
   const int64_t deadline = deadline_of(settings.front());
   BootstrapConfig config = bootstrap_config(common, nranks, 0, UniqueIdBytes{});
   config.deadline_ns = deadline;
+  TRY(make_descriptor_room("CommInitAll: " + std::to_string(nranks) + " ranks",
+                           settings.size() * descriptors_of_rank(nranks)));
   auto bootstraps = TRY(Bootstrap::join_in_process(config));
   std::vector<Undelivered> made(nranks);
   std::vector<std::shared_ptr<Communicator>> delivered(nranks);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/descriptor_room.h"
+#include "comm/membership/descriptors.h"
 #include "control_mesh/dissemination.h"
 #include "transport/auth/handshake.h"
 
@@ -38,7 +40,12 @@ SplitMeeting::SplitMeeting(const Membership& parent, const SplitCall& call, cons
 }
 
 SplitAddress SplitMeeting::open(const HostAddress& ip) {
-  const Status opened = in_one_process ? open_handover() : listen(ip);
+  Status opened;
+  // The first rank of a process opens what all of them need.
+  if (!in_one_process || own_rank == 0)
+    opened = make_descriptor_room("a part of " + std::to_string(size()) + " ranks",
+                                  (in_one_process ? members.size() : 1) * descriptors_of_rank(size()));
+  if (opened.ok()) opened = in_one_process ? open_handover() : listen(ip);
   if (!opened.ok()) return {opened.error().code, "", opened.error().message};
   return {Code::kSuccess, in_one_process ? "" : meeting_text(meeting.listeners), ""};
 }

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -43,6 +44,11 @@ void ShmSockets::set_peers(const std::vector<std::string>& addresses, const std:
     if (i < addresses.size()) peers_[i].address = addresses[i];
     peers_[i].name = i < names.size() && !names[i].empty() ? names[i] : "rank " + std::to_string(i);
   }
+  const auto reachable = std::ranges::count_if(peers_, [](const Peer& peer) { return !peer.address.empty(); });
+  room_ = DescriptorRoom(2 * static_cast<size_t>(reachable));  // each rank of a pair connects
+  if (!room_.shortage().empty())
+    LOG(kWarn, kShm, "rank %d may not reach all of its %zd peers over shm: %s", config_.rank, reachable,
+        room_.shortage().c_str());
 }
 
 Status ShmSockets::watch(int fd, Source source, uint32_t index) {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor_room.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -146,6 +147,7 @@ class ShmSockets {
   UniqueFd epoll_;
   UniqueFd listener_;
   std::vector<Peer> peers_;
+  DescriptorRoom room_;                   // for the connections with the peers
   std::map<uint32_t, Stream> strangers_;  // accepted, not proved yet; by serial number: the oldest first
   uint32_t next_serial_ = 0;
   Admission admission_;

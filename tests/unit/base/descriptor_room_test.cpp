@@ -64,8 +64,9 @@ TEST(DescriptorRoom, RaisesTheSoftLimit) {
 
 TEST(DescriptorRoom, OfAllObjectsTogetherCounts) {
   in_child(2000, [](Child& child) {
-    const DescriptorRoom first(200);
-    child.expect(Child::soft_limit() == kLow, "few leave the limit alone");
+    const DescriptorRoom few(10);
+    child.expect(Child::soft_limit() == kLow, "what fits leaves the limit alone");
+    const DescriptorRoom first(190);
     {
       const DescriptorRoom gone(200);
       child.expect(Child::soft_limit() >= 400, "two objects open both");
@@ -82,7 +83,18 @@ TEST(DescriptorRoom, SaysWhereTheHardLimitIsTooLow) {
   in_child(600, [](Child& child) {
     const DescriptorRoom room(1000);
     child.expect(Child::soft_limit() == 600, "as many as there may be");
-    child.expect(room.shortage() == "1000 open files may be needed, and the hard limit is 600 (ulimit -Hn)",
+    child.expect(room.shortage() == "1000 open files may be needed, and ulimit -n is 600, its hard limit 600",
+                 "the numbers are said");
+  });
+}
+
+TEST(DescriptorRoom, IsMadeForWhatIsAboutToBeOpened) {
+  in_child(600, [](Child& child) {
+    child.expect(make_descriptor_room("A", 10).ok() && Child::soft_limit() == kLow, "what fits leaves the limit alone");
+    child.expect(make_descriptor_room("A", kLow).ok() && Child::soft_limit() > kLow, "the limit is raised");
+    const Status refused = make_descriptor_room("A", 600);
+    child.expect(!refused.ok() && refused.error().message.starts_with("A needs 600 more open files, and ") &&
+                     refused.error().message.ends_with(" are open: ulimit -n is 600, its hard limit 600"),
                  "the numbers are said");
   });
 }

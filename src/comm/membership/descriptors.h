@@ -1,0 +1,19 @@
+// How many descriptors a rank needs to have a communicator and to talk with one other rank. The transports make room
+// for the connections with all others. What the ranks meet with is closed before the transports are made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "control_mesh/dissemination.h"
+
+namespace trestle {
+
+inline size_t descriptors_of_rank(int32_t ranks) {
+  constexpr size_t kMesh = 1;       // beside its connections
+  constexpr size_t kTransport = 4;  // a listener, one that waits for events, a connection each way
+  constexpr size_t kEngine = 2;
+  return kMesh + 2 * static_cast<size_t>(dissemination_steps(ranks)) + kTransport + kEngine;
+}
+
+}  // namespace trestle
