@@ -7,8 +7,7 @@
  *   trestleGetLastError(comm) returns a sentence that explains it to a person. Output arguments are written only on
  *   success.
  * - A communicator's first failure is sticky: every later call on it returns that code and that sentence until it is
- *   destroyed or aborted. Wrong arguments are not such failures: the call is refused, and the communicator stays as
- *   it was.
+ *   destroyed or aborted. Wrong arguments are not such failures: the call is refused, and nothing changes.
  * - Counts are elements of the data type, sizes are bytes, times are microseconds, unless a name says otherwise.
  * - Block r of a buffer belongs to rank r. `count` means what it means in NCCL. All-reduce, broadcast, reduce:
  *   elements of the whole buffer. Reduce-scatter, scatter: of one received block. All-gather, gather: of one sent
@@ -17,13 +16,11 @@
  *   (reduce-scatter, scatter at the root), send == recv + rank*count (all-gather, gather at the root). With blocks
  *   of unequal lengths the block's displacement replaces rank*count. Any other overlap of what a call sends and what
  *   it receives is trestleInvalidArgument.
- * - V-variants: counts and displacements are arrays of one element per rank, in elements of the type. They are read
- *   before the call returns. If displacements are NULL, the blocks lie one after the other. Counts of 0 are always
- *   allowed, and the displacement of such a block is ignored. Receive blocks must not overlap; memory between them
- *   is not touched.
- * - Collectives are asynchronous. They are appended to an in-order stream, and read and write their buffers until
- *   the stream has passed them. trestleStreamSynchronize or trestleCommSynchronize wait. A call may also be complete
- *   when it returns.
+ * - V-variants: counts and displacements are arrays of one element per rank, in elements of the type, read before the
+ *   call returns. Displacements NULL: the blocks lie one after the other. Counts of 0 are always allowed, and the
+ *   displacement of such a block is ignored. Receive blocks must not overlap; memory between them is not touched.
+ * - Collectives are asynchronous: appended to an in-order stream, they read and write their buffers until the stream
+ *   has passed them. trestleStreamSynchronize or trestleCommSynchronize wait. A call may be complete when it returns.
  * - Any thread may call any function. Calls on one communicator are serialised in the order of the calls, which must
  *   be the same on all ranks. A handle must not be used while or after it is destroyed.
  * - The library owns communicators, streams, events, requests. The caller owns buffers and destroys what it created.
@@ -39,6 +36,9 @@
  *   forked inside a reduction function, must exec or _exit.
  * - Sums have one order: the same communicator, count, type, algorithm and schedule give the same bits on every rank
  *   and in every run. 8- and 16-bit floats are added in float32 inside one reduction step.
+ * - Everything is computed in the default floating-point environment: to nearest, subnormals kept, nothing traps.
+ *   After a call the thread has its own again, status flags included. The program's functions that the library calls
+ *   run in the default one, too, and what they set there ends with them.
  */
 #ifndef TRESTLE_TRESTLE_H_
 #define TRESTLE_TRESTLE_H_

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/user_code.h"
+#include "base/cpu/float_environment.h"
 #include "base/result.h"
 #include "comm/communicator/group.h"
 #include "trestle/trestle.h"
@@ -17,11 +18,13 @@ namespace trestle {
 trestleResult_t report(Error error) noexcept;
 trestleResult_t report_constant(Code code, const char* sentence) noexcept;
 
-// The only place that catches exceptions. Used directly for queries that are allowed inside a user function, too.
-// without_memory: called where std::bad_alloc has left the body. A call that other ranks take part in fails its
-// communicator then: they may know of it.
+// The only place that catches exceptions, and the one where the program's threads come into the library: whatever they
+// do in it, they do in the default floating-point environment. Used directly for queries that are allowed inside a user
+// function, too. without_memory: called where std::bad_alloc has left the body. A call that other ranks take part in
+// fails its communicator then: they may know of it.
 template <class F, class W>
 trestleResult_t caught(F&& body, W&& without_memory) noexcept {
+  const FloatEnvironment environment;
   try {
     Status status = body();
     if (!status.ok() && status.error().code == Code::kInProgress) return trestleInProgress;  // not an error

@@ -7,19 +7,24 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/cpu/float_environment.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
 
 enum class UserCode : uint8_t { kNone, kReduction, kNotification, kUpdate };
 
-// While it lives, the calling thread is in a user function. Not nested: a user function cannot reach another one.
+// While it lives, the calling thread is in a user function. Not nested: a user function cannot reach another one. What
+// the function changes in the floating-point environment does not outlast it.
 class InUserCode {
  public:
   explicit InUserCode(UserCode code) noexcept;
   ~InUserCode();
   InUserCode(const InUserCode&) = delete;
   InUserCode& operator=(const InUserCode&) = delete;
+
+ private:
+  const FloatEnvironment environment_;
 };
 
 extern std::atomic<uint32_t> user_functions_running;

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "base/cpu/float_environment.h"
+
 namespace trestle {
 
 namespace {
@@ -21,6 +23,7 @@ struct Start {
 
 void* run(void* start) {
   const std::unique_ptr<Start> owned(static_cast<Start*>(start));
+  const FloatEnvironment environment;  // a new thread inherits that of the thread which starts it
   char where[64];
   std::snprintf(where, sizeof where, "on the library's %s thread", owned->name);
   run_or_end_process(where, owned->body);

@@ -1,8 +1,8 @@
 // Thread: a thread of this library. Starting one can fail and returns an error; std::thread would throw.
 //
 // The destructor joins a thread that was neither joined nor detached. These threads block all signals: signals belong
-// to the program. A thread that finds no memory for a small allocation ends the process with a sentence: nobody could
-// finish what it leaves half done.
+// to the program. They compute in the default floating-point environment. A thread that finds no memory for a small
+// allocation ends the process with a sentence: nobody could finish what it leaves half done.
 #pragma once
 
 #include <pthread.h>

@@ -33,7 +33,8 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_life_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_group_life_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_decomposed_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/api_determinism_test.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/api_determinism_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/api_float_environment_test.cpp)
   trestle_test(NAME api_communicators_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_split_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_nonblocking_test.cpp
