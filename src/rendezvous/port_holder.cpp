@@ -44,8 +44,9 @@ std::string port_holder(uint16_t port) {
   if (sockets.empty() || !processes.ok()) return "";
   for (const std::string& pid : processes.value()) {
     if (!std::ranges::all_of(pid, [](char c) { return c >= '0' && c <= '9'; })) continue;
-    if (holds_one("/proc/" + pid, sockets))
-      return first_line("/proc/" + pid + "/comm").value_or("") + " (pid " + pid + ")";
+    if (!holds_one("/proc/" + pid, sockets)) continue;
+    const auto name = first_line("/proc/" + pid + "/comm");
+    return (name.ok() ? name.value() : "a program") + " (pid " + pid + ")";
   }
   return "";
 }
