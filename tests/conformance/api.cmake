@@ -76,11 +76,12 @@ if(TARGET trestle)
                      ENVIRONMENT ${delayed} TESTS_PART=3 RANKS_TRESTLE_EXPRESS=${express})
   endforeach()
   # The same tests on memory of a device, that of the fake driver (tests/local/cuda). Ranks read each other's memory, or,
-  # in half of api_collectives, their messages go through pinned memory.
+  # in half of api_collectives, their messages go through pinned memory. A third of the communicators: tests/conformance/device
+  # has each algorithm, type and operator, and the run on host memory every pair of factors.
   if(TRESTLE_WITH_CUDA)
     foreach(name api_collectives api_vectors api_persistent)
       trestle_test_run(NAME ${name}_device_test OF ${name}_test LABEL conformance TIMEOUT 900
-                       ENVIRONMENT RANKS_TRESTLE_DEVICE=0 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_cuda)
+                       ENVIRONMENT TESTS_PART=3 RANKS_TRESTLE_DEVICE=0 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_cuda)
     endforeach()
   endif()
   # With several helper threads, as on a machine with several NUMA nodes.

@@ -106,17 +106,17 @@ void change_between(int rank, int n, trestleComm_t comm, size_t count, bool in_p
 
 TEST(ApiDecomposed, ShardsMayBeChangedBetweenTheHalves) {
   const std::pair<int, const char*> shapes[] = {{1, ""}, {2, ""}, {3, ""}, {8, "4x2"}, {8, "2x2x2"}};
+  int chunks = -1;
   for (const char* transport : kTransports) {
     for (const auto& [n, dims] : shapes) {
-      for (const int chunks : {-1, 5}) {
-        const ranks::Settings settings{.ranks = n, .dims = dims, .transport = transport, .chunks = chunks};
-        ranks::on_threads(settings, [&, n = n](int rank, trestleComm_t comm) {
-          for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{1009}, size_t{60'013}}) {
-            change_between(rank, n, comm, count, count % 2 == 0, chunks == 5);
-            change_between(rank, n, comm, count, count % 2 != 0, chunks != 5);
-          }
-        });
-      }
+      chunks = chunks == 5 ? -1 : 5;
+      const ranks::Settings settings{.ranks = n, .dims = dims, .transport = transport, .chunks = chunks};
+      ranks::on_threads(settings, [&, n = n](int rank, trestleComm_t comm) {
+        for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{1009}, size_t{60'013}}) {
+          change_between(rank, n, comm, count, count % 2 == 0, chunks == 5);
+          change_between(rank, n, comm, count, count % 2 != 0, chunks != 5);
+        }
+      });
     }
   }
 }

@@ -82,11 +82,12 @@ std::string run_sums(const ranks::Settings& settings, int runs) {
 }
 
 TEST(ApiDeterminism, SameBitsOnAllRanksInAllRuns) {
+  bool many = false;
   for (const char* transport : {"loopback", "shm", "tcp"}) {
-    for (const auto& [n, dims] : {std::pair{3, ""}, {8, "4x2"}}) {
-      for (const int chunks : {-1, 1, 16}) {
-        run_sums({.ranks = n, .dims = dims, .transport = transport, .chunks = chunks}, chunks == -1 ? 20 : 5);
-      }
+    for (const int chunks : {-1, 1, 16}) {
+      many = !many;
+      run_sums({.ranks = many ? 8 : 3, .dims = many ? "4x2" : "", .transport = transport, .chunks = chunks},
+               chunks == -1 ? 20 : 5);
     }
   }
 }

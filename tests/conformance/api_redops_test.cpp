@@ -34,7 +34,8 @@ void destroy(trestleRedOp_t op, trestleComm_t comm) {
   EXPECT_TRUE(succeeded(trestleRedOpDestroy(op, comm)));
 }
 
-// Every number of ranks over every transport that carries data, and both grids of eight.
+// Every number of ranks over every transport that carries data, and both grids of eight. The types take turns on them:
+// see has_turn().
 std::vector<Settings> all_settings() {
   std::vector<Settings> all;
   for (int n = 1; n <= 8; ++n) all.push_back({.ranks = n, .transport = "loopback"});
@@ -46,13 +47,18 @@ std::vector<Settings> all_settings() {
   return all;
 }
 
+bool has_turn(int type, const Settings& settings) {
+  return (type + settings.ranks + static_cast<int>(settings.transport.size())) % 2 == 0;
+}
+
 TEST(ApiRedOps, PreMultipliedSumOfAllTypes) {
   for (const Settings& settings : all_settings()) {
     ranks::on_threads(settings, [&](int rank, trestleComm_t comm) {
       for (int t = 0; t < trestleNumTypes; ++t) {
+        if (!has_turn(t, settings)) continue;
         const auto type = static_cast<trestleDataType_t>(t);
         const trestleRedOp_t op = pre_mul_sum(type, scalar_of(rank), comm);
-        const size_t counts[] = {t % 2 == 0 ? size_t{1} : size_t{37}, t % 3 == 0 ? size_t{9001} : size_t{2003}};
+        const size_t counts[] = {t % 4 < 2 ? size_t{1} : size_t{37}, t % 3 == 0 ? size_t{9001} : size_t{2003}};
         for (const size_t count : counts) {
           run_all_forms(scaled_sum(type, settings.ranks), op, count, 0, rank, settings.ranks, comm);
         }
@@ -95,6 +101,7 @@ TEST(ApiRedOps, UserDefinedInRankOrderAndInAny) {
       }
       run_all_forms(affine_maps(settings.ranks), composed, 700, 3, rank, settings.ranks, comm);
       for (int t = 0; t < trestleNumTypes; ++t) {
+        if (!has_turn(t, settings)) continue;
         const auto type = static_cast<trestleDataType_t>(t);
         run_all_forms(first_of_all(type, settings.ranks), first, 301, 0, rank, settings.ranks, comm);
         run_all_forms(exclusive_or(type, settings.ranks), any, 301, t % 2 == 0 ? 0 : 1, rank, settings.ranks, comm);

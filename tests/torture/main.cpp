@@ -6,7 +6,7 @@
 //
 // --seed     of the first job; the next jobs use the following ones (default 1; the variable TORTURE_SEED overrides it)
 // --jobs     that many jobs
-// --seconds  instead: runs all jobs that begin in that time (default 20, or the variable TORTURE_SECONDS)
+// --seconds  instead: runs all jobs that begin in that time (default 10, or the variable TORTURE_SECONDS)
 // --faults   none (default), kill, freeze, blink, exit, abort, idle, leave, flood;
 //            all: the seed chooses one of these, except flood
 // --layout   one of --list; else the seed chooses
@@ -42,7 +42,7 @@ namespace {
 struct Options {
   uint64_t seed = 1;
   int jobs = 0;
-  int seconds = 20;
+  int seconds = 10;
   bool verbose = false;
   Fixed fixed;
   Watch watch;

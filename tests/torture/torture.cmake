@@ -1,4 +1,4 @@
-# The torture test: random programs and faults, through the public header only. Three runs of 20 s. The program can also
+# The torture test: random programs and faults, through the public header only. Three runs of 10 s. The program can also
 # run longer by hand (options: beginning of main.cpp).
 if(TARGET trestle AND SODIUM_FOUND)
   add_executable(torture

@@ -72,15 +72,14 @@ void expect_bits_of_host_memory(int32_t ranks, uint64_t count, DeviceOptions opt
       request.root = ranks - 1;
       const Result<Schedule> schedule = schedule_of(request, topology, std::string(algorithm.name), 2);
       if (!schedule.ok()) continue;  // it does not serve this collective
-      for (const bool in_place : {false, true}) {
-        SCOPED_TRACE(std::string(to_string(collective)) + " " + std::string(algorithm.name) +
-                     (in_place ? " in place" : ""));
-        options.seed = static_cast<uint64_t>(++ran);
-        expect_same(topology, call_of(request, schedule.value(), in_place), options);
-      }
+      options.seed = static_cast<uint64_t>(++ran);
+      const bool in_place = (ran + ranks) % 2 == 0;  // each algorithm both ways, on different numbers of ranks
+      SCOPED_TRACE(std::string(to_string(collective)) + " " + std::string(algorithm.name) +
+                   (in_place ? " in place" : ""));
+      expect_same(topology, call_of(request, schedule.value(), in_place), options);
     }
   }
-  EXPECT_GT(ran, 2 * static_cast<int>(kEven.size())) << "hardly any algorithm was tried";
+  EXPECT_GT(ran, static_cast<int>(kEven.size())) << "hardly any algorithm was tried";
 }
 
 class DeviceSizes : public testing::TestWithParam<int32_t> {};

@@ -113,7 +113,7 @@ void expect_timeline(const PaperResult& result) {
 TEST(ThemisInvariants, OfRandomSystems) {
   Rng rng(20210);
   int inexact = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 600; ++round) {
     SCOPED_TRACE(round);
     const PaperCase input = random_case(rng);
     auto result = run_paper(input);
@@ -124,14 +124,14 @@ TEST(ThemisInvariants, OfRandomSystems) {
     expect_timeline(result.value());
     if (HasFatalFailure()) return;
   }
-  EXPECT_LT(inexact, 600);
+  EXPECT_LT(inexact, 120);
 }
 
 // All ranks plan alone, so results must depend only on the input, not on earlier plans.
 TEST(ThemisInvariants, EqualResultsInAnyOrderOfRequests) {
   Rng rng(7);
   std::vector<PaperCase> cases;
-  for (int i = 0; i < 100; ++i) cases.push_back(random_case(rng));
+  for (int i = 0; i < 40; ++i) cases.push_back(random_case(rng));
   std::vector<uint64_t> hashes;
   for (const PaperCase& input : cases) hashes.push_back(hash(run_paper(input).value().planned.schedule));
   std::vector<size_t> shuffled(cases.size());
@@ -155,7 +155,7 @@ Simulation simulation_of(const PaperResult& result, CostModel& model) {
 TEST(ThemisInvariants, OrdersRunUnderAnyDelaysAndReplayToTheSameTime) {
   Rng rng(11);
   Simulator reused;
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < 150; ++round) {
     const PaperCase input = random_case(rng);
     const PaperResult result = run_paper(input).value();
     CostModel model(result.topology, result.scale);
@@ -251,8 +251,10 @@ TEST(Paper, BadInputIsRefusedInWords) {
   says(refusal([](PaperCase& c) { c.bytes = 0; }), "no bytes");
   says(refusal([](PaperCase& c) { c.chunks = 0; }), "no chunks");
   says(refusal([](PaperCase& c) { c.bytes = UINT64_MAX / 2; }), "longer than the model can count");
-  says(refusal([](PaperCase& c) { c.policy = "themes"; }), "'themes' is not a schedule policy; did you mean themis? There are baseline, themis");
-  says(refusal([](PaperCase& c) { c.intra = "lifo"; }), "'lifo' is not a rule of priority; did you mean fifo? There are fifo, scf");
+  says(refusal([](PaperCase& c) { c.policy = "themes"; }),
+       "'themes' is not a schedule policy; did you mean themis? There are baseline, themis");
+  says(refusal([](PaperCase& c) { c.intra = "lifo"; }),
+       "'lifo' is not a rule of priority; did you mean fifo? There are fifo, scf");
   says(refusal([](PaperCase& c) { c.collective = Collective::kBroadcast; }), "all-gather only");
   PaperCase dropped = good;
   dropped.topology.dimensions[0].size = 1;

@@ -35,7 +35,7 @@ TEST(RailsFaults, EveryMessageArrivesOnceOverOneTwoAndThreeRails) {
 // Resets, silence, and interfaces that are down, with at most all rails but the first hurt at the same time.
 TEST(RailsFaults, OneRailThatIsLeftCarriesEverything) {
   uint64_t again = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
     Rng rng(seed);
     const size_t rails = 2 + seed % 2;
     SimRails net(random_rails(rng, rails), 2, seed, {.silence_ns = 60'000'000});
@@ -59,7 +59,7 @@ TEST(RailsFaults, OneRailThatIsLeftCarriesEverything) {
       for (const RailReport& rail : net[rank].rail_reports()) again += rail.frames_sent_again;
     }
   }
-  EXPECT_GT(again, 100u) << "the faults must have hit something";
+  EXPECT_GT(again, 30u) << "the faults must have hit something";
 }
 
 TEST(RailsFaults, TheLastRailsEndIsAnErrorThatNamesAllOfThem) {
@@ -198,7 +198,8 @@ TEST(RailsFaults, RailsThatAnswerLateAreNotAllEnded) {
     for (const RailReport& rail : asking) {
       losses += rail.losses;
       for (const RailChange& change : rail.history)
-        EXPECT_EQ(change.why.find("nothing was acknowledged for"), std::string::npos) << "rank 0 decides; seed " << seed;
+        EXPECT_EQ(change.why.find("nothing was acknowledged for"), std::string::npos)
+            << "rank 0 decides; seed " << seed;
     }
   }
   EXPECT_GT(losses, 100u) << "rails must have been doubted";
