@@ -281,8 +281,8 @@ Settings patient(Settings settings) {
   return settings;
 }
 
-void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
-                  const std::function<Env(int rank)>& env, int watchdog_s) {
+std::vector<Outcome> joined(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
+                            const std::function<Env(int rank)>& env, int watchdog_s) {
   Job job;
   job.ranks = settings.ranks;
   job.env = env;
@@ -291,9 +291,21 @@ void on_processes(const Settings& settings, const std::function<void(Process&, t
     trestleComm_t comm = nullptr;
     ASSERT_TRUE(succeeded(join(process, settings, &comm))) << settings;
     body(process, comm);
-    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
   };
-  expect_ended_well(run(job));
+  std::vector<Outcome> outcomes = run(job);
+  expect_ended_well(outcomes);
+  return outcomes;
+}
+
+void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
+                  const std::function<Env(int rank)>& env, int watchdog_s) {
+  joined(
+      settings,
+      [&](Process& process, trestleComm_t comm) {
+        body(process, comm);
+        EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
+      },
+      env, watchdog_s);
 }
 
 namespace {

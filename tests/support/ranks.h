@@ -93,7 +93,10 @@ void isolated(const std::function<void()>& body, const Env& env = {}, int watchd
 int64_t patient_ms(int processes, int64_t least_ms);
 // `settings` with such a deadline.
 Settings patient(Settings settings);
-// A job of processes that all must end well.
+// A job of processes that all must end well. Each joins the case's communicator, and the body ends it.
+std::vector<Outcome> joined(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
+                            const std::function<Env(int rank)>& env = {}, int watchdog_s = 120);
+// Such a job, whose processes destroy their communicators behind the body.
 void on_processes(const Settings& settings, const std::function<void(Process&, trestleComm_t)>& body,
                   const std::function<Env(int rank)>& env = {}, int watchdog_s = 120);
 // Runs all ranks as threads of one isolated process. Each thread destroys its communicator at the end.

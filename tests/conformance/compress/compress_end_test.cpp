@@ -35,10 +35,7 @@ TEST(CompressedEnd, ARankThatDiesEndsEveryCall) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const int method : {trestleTopKStar, trestleTopKVar, trestleTopKExact}) {
       SCOPED_TRACE(testing::Message() << transport << ", " << method);
-      ranks::Job job{.ranks = 3};
-      job.body = [&](ranks::Process& process) {
-        trestleComm_t comm = nullptr;
-        ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 3, .transport = transport}, &comm)));
+      ranks::joined({.ranks = 3, .transport = transport}, [&](ranks::Process& process, trestleComm_t comm) {
         trestleTopK_t topk = make(comm, {3, 1000, 0.2, method});
         Floats residual(1000), result(1000);
         for (uint64_t step = 1; step <= 4; ++step) {
@@ -53,8 +50,7 @@ TEST(CompressedEnd, ARankThatDiesEndsEveryCall) {
         ranks::wait_until([&] { return has_failed(comm); });
         expect_ended(topk, comm, trestleRemoteError, {"rank 1"});
         EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-      };
-      ranks::expect_ended_well(ranks::run(job), {});
+      });
     }
   }
 }
@@ -77,10 +73,7 @@ TEST(CompressedEnd, ADeadlineEndsTheCall) {
 }
 
 TEST(CompressedEnd, AnAbortEndsTheCall) {
-  ranks::Job job{.ranks = 2};
-  job.body = [](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+  ranks::joined({.ranks = 2, .transport = "shm"}, [](ranks::Process& process, trestleComm_t comm) {
     trestleTopK_t topk = make(comm, {2, 1000, 0.2, trestleTopKVar});
     ranks::meet(process.board, 2);
     if (process.rank == 1) {
@@ -93,8 +86,7 @@ TEST(CompressedEnd, AnAbortEndsTheCall) {
                         {"rank 1"}, comm));
     expect_ended(topk, comm, trestleAborted, {"rank 1"});
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 uint64_t all_gathers(trestleComm_t comm) {

@@ -168,10 +168,7 @@ TEST(GradientDelayedFailures, ARankThatDiesInAStepEndsEveryCall) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const int links : {1, 2}) {
       SCOPED_TRACE(testing::Message() << transport << ", links " << links);
-      ranks::Job job{.ranks = 3};
-      job.body = [&](ranks::Process& process) {
-        trestleComm_t comm = nullptr;
-        ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 3, .transport = transport}, &comm)));
+      ranks::joined({.ranks = 3, .transport = transport}, [&](ranks::Process& process, trestleComm_t comm) {
         std::vector<trestleComm_t> comms = {comm};
         if (links == 2) comms.push_back(split(comm, 0, process.rank));
         trestleGrad_t grad = make(comms);
@@ -202,8 +199,7 @@ TEST(GradientDelayedFailures, ARankThatDiesInAStepEndsEveryCall) {
         EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleRemoteError, {"rank 1"}));
         EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
         for (trestleComm_t one : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(one)));
-      };
-      ranks::expect_ended_well(ranks::run(job), {});
+      });
     }
   }
 }

@@ -55,10 +55,7 @@ TEST(GradientEnd, AnEndedStepIsCompleteBehindDestroy) {
 
 // The other rank's part comes when the handle takes no calls any more. So the wait ends while Destroy waits for it.
 TEST(GradientEnd, DestroyWaitsForCallsOfOtherThreads) {
-  ranks::Job job{.ranks = 2};
-  job.body = [](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+  ranks::joined({.ranks = 2, .transport = "shm"}, [](ranks::Process& process, trestleComm_t comm) {
     trestleGrad_t grad = make(comm);
     Model model({{1000}, {2000}}, Memory::kTogether, process.rank);
     model.register_in(grad);
@@ -93,8 +90,7 @@ TEST(GradientEnd, DestroyWaitsForCallsOfOtherThreads) {
     }
     EXPECT_EQ(model.compare(model.sums(comm, 1, {{0, 0}, {1, 1}}, false), true), "");
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 // A thread that ends the step as soon as it can comes right behind the last gradient of another thread.
@@ -128,10 +124,7 @@ TEST(GradientEnd, AnotherThreadEndsTheStep) {
 
 // The communicator is gone when the scheduler meets the abort. The failure has a sentence all the same.
 TEST(GradientEnd, AnAbortOfTheOwnCommunicatorHasASentence) {
-  ranks::Job job{.ranks = 2};
-  job.body = [](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+  ranks::joined({.ranks = 2, .transport = "shm"}, [](ranks::Process& process, trestleComm_t comm) {
     trestleGrad_t grad = make(comm);
     Model model({{100'000}}, Memory::kTogether, process.rank);
     model.register_in(grad);
@@ -156,8 +149,7 @@ TEST(GradientEnd, AnAbortOfTheOwnCommunicatorHasASentence) {
     if (process.rank == 1) {
       EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
     }
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 }  // namespace

@@ -185,10 +185,7 @@ TEST(GradientLinks, AFailureOfAnotherLinkEndsEveryWait) {
 // Behind the failure rank 1 does nothing for the first link any more, and nobody aborts it. The end of rank 0's
 // scheduler ends it, with that failure, and does not wait for the deadline.
 TEST(GradientLinks, DestroyBehindAFailureEndsOtherLinksUnderWay) {
-  ranks::Job job{.ranks = 2};
-  job.body = [](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+  ranks::joined({.ranks = 2, .transport = "shm"}, [](ranks::Process& process, trestleComm_t comm) {
     trestleComm_t second = copy_of(comm, process.rank), third = copy_of(comm, process.rank);
     trestleGrad_t grad = make({comm, second, third});
     Model model(kThree, Memory::kApart, process.rank);
@@ -221,8 +218,7 @@ TEST(GradientLinks, DestroyBehindAFailureEndsOtherLinksUnderWay) {
       for (trestleComm_t one : {comm, second}) EXPECT_TRUE(succeeded(trestleCommDestroy(one)));
     }
     EXPECT_TRUE(succeeded(trestleCommDestroy(third)));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 // The program itself aborts the second link, while another thread of it waits.

@@ -289,10 +289,7 @@ TEST(GradientFailures, ARankThatDiesInAStepEndsEveryCall) {
   for (const char* transport : {"shm", "tcp"}) {
     for (const char* policy : {"wfbp", "dear:64:lookahead", "split_optimal:free"}) {
       SCOPED_TRACE(std::string(transport) + ", " + policy);
-      ranks::Job job{.ranks = 3};
-      job.body = [&](ranks::Process& process) {
-        trestleComm_t comm = nullptr;
-        ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 3, .transport = transport}, &comm)));
+      ranks::joined({.ranks = 3, .transport = transport}, [&](ranks::Process& process, trestleComm_t comm) {
         trestleGrad_t grad = make(comm);
         Model model({{1000}, {2000}, {300'000}}, Memory::kApart, process.rank);
         model.register_in(grad);
@@ -305,7 +302,7 @@ TEST(GradientFailures, ARankThatDiesInAStepEndsEveryCall) {
           ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
         }
         // A death fails also what would have been complete without that rank.
-        ranks::meet(process.board, job.ranks);
+        ranks::meet(process.board, process.ranks);
         model.fill(3);
         // The death may be noticed at any of these.
         const trestleResult_t ready = trestleGradReady(grad, 2, nullptr);
@@ -323,8 +320,7 @@ TEST(GradientFailures, ARankThatDiesInAStepEndsEveryCall) {
         ranks::wait_until([&] { return trestleGradSynchronize(grad) != trestleSuccess; });
         expect_ended(grad, trestleRemoteError, {"rank 1"});
         EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-      };
-      ranks::expect_ended_well(ranks::run(job), {});
+      });
     }
   }
 }
@@ -354,10 +350,7 @@ TEST(GradientFailures, ADeadlineEndsTheWait) {
 }
 
 TEST(GradientFailures, AnAbortEndsTheWait) {
-  ranks::Job job{.ranks = 2};
-  job.body = [](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = 2, .transport = "shm"}, &comm)));
+  ranks::joined({.ranks = 2, .transport = "shm"}, [](ranks::Process& process, trestleComm_t comm) {
     trestleGrad_t grad = make(comm);
     Model model({{100'000}}, Memory::kTogether, process.rank);
     model.register_in(grad);
@@ -376,8 +369,7 @@ TEST(GradientFailures, AnAbortEndsTheWait) {
     EXPECT_TRUE(refused(trestleGradWaitParam(grad, 0), trestleAborted, {"rank 1"}));
     expect_ended(grad, trestleAborted, {"rank 1"});
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 TEST(GradientFailures, AForkedChildRefusesTheScheduler) {

@@ -410,10 +410,7 @@ TEST(GradientTopK, OtherTypesAreRefused) {
 TEST(GradientTopK, ARankThatLeavesEndsTheWait) {
   for (const By by : {By::kRing, By::kAllGather}) {
     Case what{by};
-    ranks::Job job{.ranks = 2};
-    job.body = [&](ranks::Process& process) {
-      trestleComm_t comm = nullptr;
-      ASSERT_TRUE(succeeded(ranks::join(process, what.settings, &comm)));
+    ranks::joined(what.settings, [&](ranks::Process& process, trestleComm_t comm) {
       Trained trained(what, process.rank, comm);
       auto& [grad, model] = trained;
       step(grad, model, 1, process.rank);
@@ -434,8 +431,7 @@ TEST(GradientTopK, ARankThatLeavesEndsTheWait) {
       if (process.rank == 0) {
         EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
       }
-    };
-    ranks::expect_ended_well(ranks::run(job));
+    });
   }
 }
 

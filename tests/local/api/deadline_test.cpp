@@ -43,15 +43,10 @@ void wait_in_vain(ranks::Process& process, trestleComm_t comm, size_t count) {
 void name_the_absent(const ranks::Settings& hasty, size_t count) {
   const ranks::Settings settings = ranks::patient(hasty);
   SCOPED_TRACE(testing::Message() << settings << ", " << count << " elements");
-  ranks::Job job;
-  job.ranks = settings.ranks;
-  job.body = [&](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+  ranks::joined(settings, [&](ranks::Process& process, trestleComm_t comm) {
     wait_in_vain(process, comm, count);
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 TEST(ApiDeadline, ARankThatDoesNotCallIsNamed) {
@@ -73,19 +68,14 @@ TEST(ApiDeadline, ACircleOfReceiversIsTold) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
     const ranks::Settings settings = ranks::patient({.ranks = 3, .transport = transport, .timeout_ms = 1000});
-    ranks::Job job;
-    job.ranks = 3;
-    job.body = [&](ranks::Process& process) {
-      trestleComm_t comm = nullptr;
-      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+    ranks::joined(settings, [&](ranks::Process& process, trestleComm_t comm) {
       std::vector<float> x(100);
       const int from = (process.rank + 1) % 3;
       trestleResult_t result = trestleRecv(x.data(), x.size(), trestleFloat32, from, comm, nullptr);
       if (result == trestleSuccess) result = trestleCommSynchronize(comm);
       EXPECT_TRUE(refused(result, trestleTimeout, {"wait for each other", "has not called the Send"}, comm));
       EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-    };
-    ranks::expect_ended_well(ranks::run(job));
+    });
   }
 }
 
@@ -156,11 +146,7 @@ TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
     for (const bool own_stream : {true, false}) {
       SCOPED_TRACE(transport);
       const ranks::Settings settings{.ranks = 2, .transport = transport, .timeout_ms = kLongMs};
-      ranks::Job job;
-      job.ranks = 2;
-      job.body = [&](ranks::Process& process) {
-        trestleComm_t comm = nullptr;
-        ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+      ranks::joined(settings, [&](ranks::Process& process, trestleComm_t comm) {
         trestleStream_t stream = nullptr;
         ASSERT_TRUE(succeeded(trestleStreamCreate(&stream)));
         std::vector<float> x(100'000);
@@ -184,8 +170,7 @@ TEST(ApiDeadline, AbortEndsAWaitOfAnotherThread) {
           EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
         }
         trestleStreamDestroy(stream);
-      };
-      ranks::expect_ended_well(ranks::run(job));
+      });
     }
   }
 }
@@ -195,11 +180,7 @@ TEST(ApiDeadline, AbortEndsALargeTransfer) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
     const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = kLongMs};
-    ranks::Job job;
-    job.ranks = 3;
-    job.body = [&](ranks::Process& process) {
-      trestleComm_t comm = nullptr;
-      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+    ranks::joined(settings, [&](ranks::Process& process, trestleComm_t comm) {
       std::vector<float> x(size_t{8} << 20, 1.0f);
       trestleResult_t result = trestleSuccess;
       for (int i = 0; i < 1000 && result == trestleSuccess; ++i) {
@@ -212,8 +193,7 @@ TEST(ApiDeadline, AbortEndsALargeTransfer) {
       }
       EXPECT_TRUE(refused(result, trestleAborted, {"rank 1"}, comm));
       EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-    };
-    ranks::expect_ended_well(ranks::run(job));
+    });
   }
 }
 
@@ -222,11 +202,7 @@ TEST(ApiDeadline, ARankThatLeftIsNamed) {
   for (const char* transport : kTransports) {
     SCOPED_TRACE(transport);
     const ranks::Settings settings{.ranks = 3, .transport = transport, .timeout_ms = kLongMs};
-    ranks::Job job;
-    job.ranks = 3;
-    job.body = [&](ranks::Process& process) {
-      trestleComm_t comm = nullptr;
-      ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+    ranks::joined(settings, [&](ranks::Process& process, trestleComm_t comm) {
       run_and_verify({.count = 10'000}, process.rank, 3, comm);
       if (process.rank == 1) {
         EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
@@ -238,8 +214,7 @@ TEST(ApiDeadline, ARankThatLeftIsNamed) {
       if (result == trestleSuccess) result = trestleCommSynchronize(comm);
       EXPECT_TRUE(refused(result, trestleRemoteError, {"rank 1"}, comm));
       EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-    };
-    ranks::expect_ended_well(ranks::run(job));
+    });
   }
 }
 

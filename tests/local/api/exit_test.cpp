@@ -38,17 +38,14 @@ std::vector<ranks::Settings> everywhere(int ranks) {
 
 void run_job(const ranks::Settings& settings, const std::function<void(ranks::Process&, trestleComm_t)>& body) {
   SCOPED_TRACE(testing::Message() << settings);
-  ranks::Job job;
-  job.ranks = settings.ranks;
-  job.watchdog_s = kWatchdogS;
-  job.body = [&](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
-    // A rank that exits while others still join fails their CommInitRank. Another test covers that.
-    ranks::meet(process.board, settings.ranks);
-    body(process, comm);
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  ranks::joined(
+      settings,
+      [&](ranks::Process& process, trestleComm_t comm) {
+        // A rank that exits while others still join fails their CommInitRank. Another test covers that.
+        ranks::meet(process.board, settings.ranks);
+        body(process, comm);
+      },
+      {}, kWatchdogS);
 }
 
 void all_reduce(trestleComm_t comm, size_t count) {

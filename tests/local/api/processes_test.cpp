@@ -322,17 +322,12 @@ TEST(ApiProcesses, SeveralCommunicators) {
 // Destroy never waits for other ranks' Destroy: rank 0 exits before the others even begin to leave.
 TEST(ApiProcesses, DestroyDoesNotWaitForOthers) {
   const ranks::Settings settings{.ranks = 3, .dims = "3", .transport = "tcp"};
-  ranks::Job job;
-  job.ranks = 3;
-  job.body = [&](ranks::Process& process) {
-    trestleComm_t comm = nullptr;
-    ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
+  ranks::joined(settings, [&](ranks::Process& process, trestleComm_t comm) {
     run_and_verify({.count = 50'000}, process.rank, 3, comm);
     if (process.rank != 0) ranks::wait_until([&] { return process.board.word[0].load() != 0; });
     EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
     process.board.word[0].store(1);
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 }  // namespace
