@@ -89,10 +89,12 @@ Status LocalJob::prepare(const Environment& environment) {
   TRY(block_signals());
   shared_ = TRY(share(ranks + 1));
   guard_ = TRY(start_guard(shared_.first(ranks)));
-  if (isatty(STDIN_FILENO) == 1) terminal_ = TRY(start_terminal_reader());
+  if (options_.prints && isatty(STDIN_FILENO) == 1) terminal_ = TRY(start_terminal_reader());
   const std::string& folder = options_.output_folder;
   const bool prefixed = options_.prefix == Prefix::kAuto ? folder.empty() : options_.prefix == Prefix::kAlways;
-  printer_ = TRY(start_printer(options_.ranks(), prefixed, folder, shared_.back(), terminal_.input));
+  printer_.ranks.resize(ranks);
+  if (options_.prints)
+    printer_ = TRY(start_printer(options_.ranks(), prefixed, folder, shared_.back(), terminal_.input));
   begin(Step::kRunning);
   return bind();
 }
@@ -147,12 +149,14 @@ Launched LocalJob::start(const RankProgram& program, int number) {
   const bool bound = !binding_.places.empty();
   const int input = number > 0 ? nothing_.get() : terminal_.input ? terminal_.input.get() : STDIN_FILENO;
   const std::array<UniqueFd, 2> outputs = std::move(printer_.ranks[at]);
-  const Launched launched = launch({program.command,
-                                    environment,
-                                    {input, outputs[0].get(), outputs[1].get()},
-                                    bound ? binding_.places[at].processors : anywhere,
-                                    descriptors_,
-                                    shared_[at]});
+  const Launched launched =
+      launch({program.command,
+              program.file.empty() ? program.command.front() : program.file,
+              environment,
+              {input, outputs[0] ? outputs[0].get() : STDOUT_FILENO, outputs[1] ? outputs[1].get() : STDERR_FILENO},
+              bound ? binding_.places[at].processors : anywhere,
+              descriptors_,
+              shared_[at]});
   if (number == 0) terminal_.input.reset();
   if (launched.pid < 0) return launched;
   ranks_.push_back({number, launched.pid, {}, false});

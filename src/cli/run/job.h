@@ -23,6 +23,7 @@ namespace trestle {
 struct RankProgram {
   int ranks = 1;
   std::vector<std::string> command;    // program and arguments
+  std::string file;                    // which is run; "": `command`'s first word says it
   std::vector<std::string> variables;  // --env, as given
   Environment environment;             // what these say
 };
@@ -41,6 +42,7 @@ struct RunOptions {
   std::string output_folder;         // "": this process's standard output and error
   Prefix prefix = Prefix::kAuto;
   bool verbose = false;
+  bool prints = true;  // false: ranks write where this process does, and nothing is said
 
   int ranks() const {
     int sum = 0;

@@ -64,7 +64,7 @@ void reset_signals() {
   const size_t bytes = image.mask.size() * sizeof(cpu_set_t);
   if (bytes == 0 || sched_setaffinity(0, bytes, image.mask.data()) == 0) {
     launched.failed = nullptr;
-    execvpe(image.arguments[0], image.arguments.data(), image.variables.data());
+    execvpe(request.file.c_str(), image.arguments.data(), image.variables.data());
   }
   launched.number = errno;
   _exit(126);

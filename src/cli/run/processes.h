@@ -32,6 +32,7 @@ Result<std::span<Shared>> share(size_t numbers);  // zeros; never unmapped
 
 struct Launch {
   const std::vector<std::string>& command;
+  const std::string& file;             // what is run
   const Environment& environment;      // the complete environment
   std::array<int, 3> streams;          // its standard input, output and error
   const std::vector<int>& processors;  // it may run only on these; empty: on those of this process
