@@ -67,12 +67,6 @@ struct ParsedOptions {
 // argv as main receives it. Never prints, never exits.
 ParsedOptions parse_options(int argc, char* const* argv);
 
-struct FlagName {
-  char letter;  // 0: no letter
-  std::string name;
-};
-// Every flag that parse_options understands.
-std::vector<FlagName> flag_names();
 std::string usage_text(const std::string& program);
 
 // The size after `bytes` in the sweep; 0 after the last.

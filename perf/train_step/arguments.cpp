@@ -14,8 +14,6 @@ namespace {
 
 using Arguments = TrainStepArguments;
 
-constexpr int kFirstLong = 1000;  // getopt's value of the first flag without a letter
-
 std::optional<double> real(const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
@@ -35,14 +33,6 @@ std::optional<MessageCost> pair(const std::string& text) {
 
 // ---- the flags: each sets its member, or returns what is wrong, without the flag's name
 
-std::string whole(int Arguments::*member, int least, Arguments& arguments, const std::string& text) {
-  const Result<int64_t> value = parse_integer(text);
-  if (!value.ok() || value.value() < least || value.value() > INT_MAX)
-    return "takes a whole number from " + std::to_string(least) + " up, not '" + text + "'";
-  arguments.*member = static_cast<int>(value.value());
-  return "";
-}
-
 std::string factor(double Arguments::*member, Arguments& arguments, const std::string& text) {
   const auto value = real(text);
   if (!value || *value <= 0) return "takes a number above 0, not '" + text + "'";
@@ -53,13 +43,6 @@ std::string factor(double Arguments::*member, Arguments& arguments, const std::s
 std::string cost(std::optional<MessageCost> Arguments::*member, Arguments& arguments, const std::string& text) {
   arguments.*member = pair(text);
   return arguments.*member ? "" : "takes startup,per_byte in seconds, e.g. 1e-3,2e-9, not '" + text + "'";
-}
-
-std::string either(bool Arguments::*member, const char* yes, const char* no, Arguments& arguments,
-                   const std::string& text) {
-  if (text != yes && text != no) return std::string("takes ") + yes + " or " + no + ", not '" + text + "'";
-  arguments.*member = text == yes;
-  return "";
 }
 
 std::string policies(Arguments& arguments, const std::string& text) {
@@ -89,16 +72,8 @@ std::string compute(Arguments& arguments, const std::string& text) {
   return pair(text) ? "" : "takes forward,backward in seconds, not '" + text + "'";
 }
 
-struct Flag {
-  const char* name;
-  char letter;        // 0: none
-  const char* value;  // what it takes, for people; nullptr: nothing
-  const char* help;
-  std::string (*set)(Arguments&, const std::string& text);
-};
-
 using Text = const std::string&;
-constexpr Flag kFlags[] = {
+constexpr Flag<Arguments> kFlags[] = {
     {"workload", 0, "NAME|FILE", "as of `trestle train`: a built-in network, or a JSON file (resnet50@dear)",
      [](Arguments& a, Text text) { return a.workload = text, std::string(text.empty() ? "names nothing" : ""); }},
     {"compute", 0, "FORWARD,BACKWARD", "seconds, for a network without a compute time", compute},
@@ -111,7 +86,7 @@ constexpr Flag kFlags[] = {
     {"balance", 0, "X", "scale compute times until the all-reduce of all bytes takes X times the compute time",
      [](Arguments& a, Text text) { return factor(&Arguments::balance, a, text); }},
     {"memory", 0, "apart|together", "how the tensors lie; those that lie together need no copies (apart)",
-     [](Arguments& a, Text text) { return either(&Arguments::apart, "apart", "together", a, text); }},
+     [](Arguments& a, Text text) { return set_either(a.apart, "apart", "together", text); }},
     {"policy", 0, "P,...", "as of `trestle train` (wfbp,threshold:25M,dear:tuned,split_optimal:shared,auto)", policies},
     {"allow", 0, "stale,compression", "policies may use gradients of earlier steps, and send only the largest elements",
      liberties},
@@ -121,87 +96,46 @@ constexpr Flag kFlags[] = {
      [](Arguments& a, Text text) { return cost(&Arguments::cost, a, text); }},
     {"cost-half", 0, "A,B", "the same of a reduce-scatter or an all-gather (half of --cost)",
      [](Arguments& a, Text text) { return cost(&Arguments::cost_half, a, text); }},
-    {"steps", 0, "N", "timed steps of a policy per round (3)",
-     [](Arguments& a, Text text) { return whole(&Arguments::steps, 1, a, text); }},
-    {"warmup", 0, "N", "steps before them (1)",
-     [](Arguments& a, Text text) { return whole(&Arguments::warmup, 1, a, text); }},
-    {"rounds", 0, "N", "rounds; each runs all policies in turn (5)",
-     [](Arguments& a, Text text) { return whole(&Arguments::rounds, 1, a, text); }},
-    {"profile", 0, "N", "steps that measure the tensors' times (2)",
-     [](Arguments& a, Text text) { return whole(&Arguments::profile_steps, 1, a, text); }},
+    {"steps", 0, "N", "timed steps of a policy per round (3)", set_whole<&Arguments::steps, 1>},
+    {"warmup", 0, "N", "steps before them (1)", set_whole<&Arguments::warmup, 1>},
+    {"rounds", 0, "N", "rounds; each runs all policies in turn (5)", set_whole<&Arguments::rounds, 1>},
+    {"profile", 0, "N", "steps that measure the tensors' times (2)", set_whole<&Arguments::profile_steps, 1>},
     {"check", 0, "0|1", "1: compare every gradient after every step with a plain all-reduce, bit by bit (0)",
-     [](Arguments& a, Text text) {
-       return text == "0" || text == "1" ? whole(&Arguments::check, 0, a, text) : "takes 0 or 1, not '" + text + "'";
-     }},
+     set_switch<&Arguments::check>},
     {"spoil", 0, "N", "for tests: rank 0 alters a result of its Nth verified step, which must be found",
-     [](Arguments& a, Text text) { return whole(&Arguments::spoil, 1, a, text); }},
+     set_whole<&Arguments::spoil, 1>},
     {"processes", 'P', "N", "local processes to start; 0: this process is one (0)",
-     [](Arguments& a, Text text) { return whole(&Arguments::processes, 0, a, text); }},
-    {"nthreads", 't', "N", "threads per process, each a rank (1)",
-     [](Arguments& a, Text text) { return whole(&Arguments::threads, 1, a, text); }},
+     set_whole<&Arguments::processes, 0>},
+    {"nthreads", 't', "N", "threads per process, each a rank (1)", set_whole<&Arguments::threads, 1>},
     {"bind", 0, "core|none", "-P: a core for each process, where there are enough (core)",
-     [](Arguments& a, Text text) { return either(&Arguments::bind, "core", "none", a, text); }},
+     [](Arguments& a, Text text) { return set_either(a.bind, "core", "none", text); }},
     {"timeout", 'T', "N", "seconds that a wait may take; 0: no limit but the library's (0)",
-     [](Arguments& a, Text text) { return whole(&Arguments::timeout_s, 0, a, text); }},
+     set_whole<&Arguments::timeout_s, 0>},
     {"json", 0, nullptr, "print one JSON document instead of the table",
      [](Arguments& a, Text) { return a.json = true, std::string(); }},
     {"help", 'h', nullptr, "this text", [](Arguments& a, Text) { return a.help = true, std::string(); }},
 };
 
-struct GetoptTables {
-  std::string letters = ":";  // distinguishes a missing value from an unknown flag
-  std::vector<option> names;
-
-  GetoptTables() {
-    int next = kFirstLong;
-    for (const Flag& flag : kFlags) {
-      if (flag.letter != 0) letters.append(1, flag.letter).append(flag.value != nullptr ? ":" : "");
-      names.push_back({flag.name, flag.value != nullptr ? required_argument : no_argument, nullptr, next++});
-    }
-    names.push_back({nullptr, 0, nullptr, 0});
-  }
-};
-
-const Flag& flag_of(int value) {
-  if (value >= kFirstLong) return kFlags[value - kFirstLong];
-  for (const Flag& flag : kFlags) {
-    if (flag.letter == value) return flag;
-  }
-  return kFlags[0];
-}
-
 std::string check_together(const Arguments& arguments) {
   if (arguments.balance > 0 && arguments.scale_time != 1)
     return "--balance chooses the compute times' scale, and so does --scale-time: give one of them";
   if (arguments.cost_half && !arguments.cost) return "--cost-half goes with --cost";
-  if (arguments.spoil > 0 && arguments.check == 0) return "--spoil needs --check 1, which has to find it";
+  if (arguments.spoil > 0 && !arguments.check) return "--spoil needs --check 1, which has to find it";
   return "";
 }
 
 }  // namespace
 
 ParsedTrainStep parse_train_step(int argc, char* const* argv) {
-  const GetoptTables tables;
   ParsedTrainStep parsed;
-  const auto set = [&parsed](int which, const std::string& value) {
-    const Flag& flag = flag_of(which);
-    const std::string wrong = flag.set(parsed.arguments, value);
-    return wrong.empty() ? wrong : std::string("--") + flag.name + " " + wrong;
-  };
-  const auto unknown = [](int, const std::string& word) { return "'" + word + "'"; };
-  parsed.error = read_flags(argc, argv, {tables.letters.c_str(), tables.names.data(), set, unknown});
+  parsed.error = read_flags<Arguments>(argc, argv, kFlags, parsed.arguments);
   if (parsed.error.empty()) parsed.error = check_together(parsed.arguments);
   return parsed;
 }
 
 std::string train_step_usage(const std::string& program) {
   std::string text = "Usage: " + program + " [flags]\n";
-  for (const Flag& flag : kFlags) {
-    std::string words = flag.letter != 0 ? std::string("-") + flag.letter + ", " : "";
-    words.append("--").append(flag.name);
-    if (flag.value != nullptr) words.append(" ").append(flag.value);
-    text += "  " + words + std::string(words.size() < 28 ? 28 - words.size() : 1, ' ') + flag.help + "\n";
-  }
+  for (const Flag<Arguments>& flag : kFlags) text += usage_line({flag.letter, flag.name, flag.value}, flag.help);
   return text +
          "Every rank replays a workload's training step under each policy: compute is sleeping until absolute times,\n"
          "gradients travel for real. Ranks = processes x threads. Processes come from -P, or from a launcher.\n";

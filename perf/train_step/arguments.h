@@ -31,7 +31,7 @@ struct TrainStepArguments {
   int warmup = 1;
   int rounds = 5;
   int profile_steps = 2;
-  int check = 0;
+  bool check = false;
   int spoil = 0;  // the verified step whose result rank 0 alters; 0: none
 
   // Ranks.

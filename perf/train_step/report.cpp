@@ -115,7 +115,7 @@ std::vector<std::string> beginning_lines(const TrainStepReport& report) {
            arguments.rounds, arguments.steps, arguments.warmup, arguments.cost ? "given" : "measured"),
       "# Links: " + links_text(arguments),
       line("# Tensors lie %s. Gradients are %s", arguments.apart ? "apart" : "together",
-           arguments.check != 0 ? "compared with a plain all-reduce after every step" : "not compared"),
+           arguments.check ? "compared with a plain all-reduce after every step" : "not compared"),
   };
 }
 
@@ -143,7 +143,7 @@ std::string report_json(const TrainStepReport& report) {
   json.key("measured_times").truth(!arguments.cost).key("together").truth(!arguments.apart);
   json.key("links").open('[');
   for (const std::string& rails : arguments.links) json.text(rails);
-  json.close(']').key("checked").truth(arguments.check != 0).key("policies").open('[');
+  json.close(']').key("checked").truth(arguments.check).key("policies").open('[');
   for (const PolicyOutcome& outcome : report.policies) outcome_json(json, report, outcome);
   return json.close(']').close('}').str();
 }

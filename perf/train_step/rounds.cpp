@@ -53,7 +53,7 @@ class Rounds {
         comm_(ranks.states().front().comm),
         rank_(ranks.states().front().rank),
         links_(comm_, rank_, arguments.links),
-        gradients_(workload, arguments.apart, arguments.check != 0, rank_),
+        gradients_(workload, arguments.apart, arguments.check, rank_),
         report_{arguments, workload, ranks.layout().nranks(), 0, {}} {}
   Rounds(const Rounds&) = delete;
   Rounds& operator=(const Rounds&) = delete;
@@ -162,7 +162,7 @@ void Rounds::run_policy(Replay& replay, PolicyOutcome& outcome) {
   const trestleGradStats_t before = statistics_of(grad_);
   // Delayed updates bring sums of several steps, or none. Of compressed ones some elements come in later steps.
   outcome.delayed = before.age > 0;
-  outcome.compared = arguments_.check != 0 && !outcome.delayed && before.ratio == 1;
+  outcome.compared = arguments_.check && !outcome.delayed && before.ratio == 1;
   replay.begin(outcome.compared);
   for (int i = 0; i < arguments_.warmup; ++i) replay.step(false);
   replay.forget_calls();
@@ -204,7 +204,7 @@ void Rounds::collect(const Replay& replay, double iteration_s, PolicyOutcome& ou
 }
 
 TrainStepReport Rounds::run() {
-  if (arguments_.check != 0) make_expected();
+  if (arguments_.check) make_expected();
   report_.all_reduce_s = all_reduce_s();
   if (arguments_.balance > 0) {
     const double compute_s = workload_.forward_s() + workload_.backward_s();
@@ -214,7 +214,7 @@ TrainStepReport Rounds::run() {
     for (const std::string& text : beginning_lines(report_)) print_line(text);
   }
   create();
-  Replay replay(grad_, workload_, gradients_, arguments_.check != 0, rank_ == 0 ? arguments_.spoil : 0);
+  Replay replay(grad_, workload_, gradients_, arguments_.check, rank_ == 0 ? arguments_.spoil : 0);
   take_times(replay);
   for (const std::string& policy : arguments_.policies) {
     report_.policies.emplace_back().policy = policy;

@@ -36,7 +36,7 @@ void print_report(const TrainStepReport& report, const std::string& program) {
     return;
   }
   for (const std::string& text : table_lines(report)) print_line(text);
-  if (report.arguments.check != 0) print_line(wrong_line(wrong_elements(report)));
+  if (report.arguments.check) print_line(wrong_line(wrong_elements(report)));
   print_line("# Training steps concluded: " + program);
 }
 
@@ -64,7 +64,7 @@ int run_job(Job& job) {
 }
 
 std::string too_large(const TrainStepArguments& arguments, const GradientWorkload& workload, int processes) {
-  const double bytes = StepGradients::bytes_needed(workload, arguments.check != 0);
+  const double bytes = StepGradients::bytes_needed(workload, arguments.check);
   // The scheduler's buffers and the plain all-reduce each need as much as the gradients. Policies that delay updates
   // also need two sums of gradients; those that compress also need residuals and their messages.
   const int copies = arguments.allow == 0 ? 2 : 4;

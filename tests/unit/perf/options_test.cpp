@@ -108,17 +108,10 @@ TEST(PerfOptions, RefusesWithASentence) {
   }
 }
 
-TEST(PerfOptions, UsageNamesEveryFlag) {
+TEST(PerfOptions, HaveTheLettersOfNcclTests) {
   const std::string usage = usage_text("all_reduce_perf");
-  std::string letters;
-  for (const FlagName& flag : flag_names()) {
-    const std::string text = (flag.letter != 0 ? std::string("-") + flag.letter + ", " : "") + "--" + flag.name + " ";
-    EXPECT_NE(usage.find("  " + text), std::string::npos) << text;
-    if (flag.letter != 0) letters += flag.letter;
-  }
-  for (const char flag : std::string("tgbeifnwmNpcodrzyTGCSJaRxDVMuIKhPX")) {
-    EXPECT_NE(letters.find(flag), std::string::npos) << flag;
-  }
+  for (const char flag : std::string("tgbeifnwmNpcodrzyTGCSJaRxDVMuIKhPX"))
+    EXPECT_NE(usage.find(std::string("\n  -") + flag + ", --"), std::string::npos) << flag;
 }
 
 std::vector<size_t> sweep(const Options& options) {
