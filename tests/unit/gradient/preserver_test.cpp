@@ -1,4 +1,4 @@
-// The Preserver: its expectation against an integral, Table V, and the growth of the knapsacks.
+// The Preserver: its expectation against an integral. tests/unit/cli/presets_test.cpp has the ratios of Table V.
 #include "gradient/deft/preserver.h"
 
 #include <gtest/gtest.h>
@@ -55,32 +55,6 @@ TEST(Preserver, ReboundsWithoutNoise) {
   const PreserverModel model{.loss = 1, .least_loss = 0.5, .rate = 1, .drift = 0.75};
   EXPECT_DOUBLE_EQ(expected_loss(model, 1, 1), 0.75);
   EXPECT_DOUBLE_EQ(expected_loss(model, 1.5, 1), 0.75);
-}
-
-TEST(Preserver, HasTheRatiosOfTableV) {
-  EXPECT_NEAR(0.1922 / 0.1935, 0.9933, 0.00005);
-  const std::vector<uint32_t> batches = {2, 1, 1};
-  const PreserverRatio sum = compare_updates(table_v(MergedUpdate::kSum), batches);
-  EXPECT_NEAR(sum.single_loss, 0.1922, 0.00005);
-  EXPECT_NEAR(sum.ratio, 1.000, 0.0005);
-  EXPECT_TRUE(sum.accepted);
-  const PreserverRatio mean = compare_updates(table_v(MergedUpdate::kMean), batches);
-  EXPECT_NEAR(mean.ratio, 0.977, 0.0005);
-  EXPECT_FALSE(mean.accepted);
-  // A drift of 1.71 times for the doubled batch gives the printed loss.
-  EXPECT_NEAR(0.2103 - 0.01 * 0.4525 * (1.71 + 1 + 1), 0.1935, 0.00005);
-}
-
-TEST(Preserver, GrowsTheKnapsacksOfVgg19ForMeansOnly) {
-  const DeftSystem system{vgg19_buckets(), two_links()};
-  const PreserverReport sum = expect_value(preserve(system, table_v(MergedUpdate::kSum)));
-  EXPECT_EQ(sum.retries, 0u);
-  EXPECT_EQ(sum.capacity_permille, 1000u);
-  const PreserverReport mean = expect_value(preserve(system, table_v(MergedUpdate::kMean)));
-  EXPECT_EQ(mean.retries, 3u);
-  EXPECT_EQ(mean.capacity_permille, 1300u);
-  EXPECT_TRUE(mean.last.accepted);
-  EXPECT_EQ(mean.batches, (std::vector<uint32_t>{1}));
 }
 
 TEST(Preserver, ReportsTheLastOfTenRetries) {
