@@ -1,5 +1,5 @@
-// The effects of a failure on later work of its stream: records, streams that wait for them, operations of other
-// communicators.
+// The effects of a failure on later work of its stream: records and operations of other communicators. What events and
+// streams tell of it has tests/local/api/event_failure_test.cpp.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -49,52 +49,6 @@ class StreamFailures : public TwoEngines {
   }
 };
 
-TEST_F(StreamFailures, AnEventHasTheFailureOfWhatItStandsFor) {
-  const auto before = a_->record();
-  a_->enqueue({operation(1)});
-  const auto between = a_->record();
-  a_->enqueue({operation(2)});
-  const auto behind = a_->record();
-  const auto elsewhere = b_->record();
-  drive();
-  arrive(1);
-  EXPECT_EQ(failure_of(behind), "not complete");
-  fail();
-  EXPECT_EQ(failure_of(before), "");
-  EXPECT_EQ(failure_of(between), "");
-  EXPECT_EQ(failure_of(behind), kGone.message);
-  EXPECT_EQ(behind->failure()->code, kGone.code);
-  EXPECT_EQ(failure_of(elsewhere), "");
-}
-
-TEST_F(StreamFailures, AnEventOnAnIdleStreamHasAFailureUntilSomebodyWasToldOfIt) {
-  a_->enqueue({operation(1)});
-  fail();
-  EXPECT_TRUE(a_->idle());
-  const auto untold = a_->record();
-  EXPECT_EQ(failure_of(untold), kGone.message);
-  EXPECT_EQ(told(a_), kGone.message);
-  EXPECT_EQ(failure_of(a_->record()), "");
-  EXPECT_EQ(failure_of(untold), kGone.message) << "what an event stands for does not change";
-  EXPECT_EQ(told(a_), "");
-}
-
-TEST_F(StreamFailures, AWaitHandsItOn) {
-  a_->enqueue({operation(1)});
-  const auto failing = a_->record();
-  b_->wait_for(failing);
-  const auto waiting = b_->record();
-  fail();
-  c_->wait_for(failing);
-  EXPECT_EQ(failure_of(waiting), kGone.message);
-  EXPECT_EQ(failure_of(c_->record()), kGone.message) << "it had failed before the wait";
-  for (const auto& stream : {b_, c_}) {
-    EXPECT_EQ(told(stream), kGone.message);
-    EXPECT_EQ(told(stream), "");
-  }
-  EXPECT_EQ(told(a_), kGone.message) << "it stays where it was";
-}
-
 TEST_F(StreamFailures, AnEventThatIsRecordedAgainForgetsItButNotWhoWaitsForTheEarlierRecord) {
   a_->enqueue({operation(1)});
   event_->record(*a_);
@@ -104,25 +58,6 @@ TEST_F(StreamFailures, AnEventThatIsRecordedAgainForgetsItButNotWhoWaitsForTheEa
   fail();
   EXPECT_EQ(failure_of(event_->last()), "");
   EXPECT_EQ(told(b_), kGone.message);
-}
-
-TEST_F(StreamFailures, WhatComesBehindItDoesNotRun) {
-  a_->enqueue({operation(1)});
-  a_->enqueue({other(7)});
-  fail();
-  expect_other_held_back(7);
-  EXPECT_TRUE(a_->idle());
-  EXPECT_EQ(told(a_), kGone.message);
-}
-
-TEST_F(StreamFailures, WhatComesBehindAWaitForItDoesNotRun) {
-  a_->enqueue({operation(1)});
-  event_->record(*a_);
-  b_->wait_for(event_->last());
-  b_->enqueue({other(7)});
-  EXPECT_EQ(posted_by_other(), Numbers{});
-  fail();
-  expect_other_held_back(7);
 }
 
 // A rank that died for one communicator has also died for the other, which names it by its own numbers.
@@ -197,19 +132,6 @@ TEST_F(StreamFailures, IsNotForgottenWhileSomethingIsBehindIt) {
   EXPECT_EQ(posted_by_other(), Numbers{6});
   other_arrives(6);
   expect_other_held_back(7);
-}
-
-TEST_F(StreamFailures, KeepTheStreamClosedUntilTheyAreTold) {
-  EXPECT_TRUE(a_->check_open().ok());
-  a_->enqueue({operation(1)});
-  fail();
-  const Status closed = a_->check_open();
-  ASSERT_FALSE(closed.ok());
-  EXPECT_EQ(closed.error().code, kGone.code);
-  EXPECT_NE(closed.error().message.find(kGone.message), std::string::npos) << closed.error().message;
-  EXPECT_NE(closed.error().message.find("StreamSynchronize"), std::string::npos) << closed.error().message;
-  EXPECT_EQ(told(a_), kGone.message);
-  EXPECT_TRUE(a_->check_open().ok());
 }
 
 }  // namespace
