@@ -120,60 +120,6 @@ TEST(SimRails, DivideDataAsTheOptimumDoes) {
   }
 }
 
-TEST(SimRails, OfRandomRatesDivideDataAsTheOptimumDoes) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
-    Rng rng(seed);
-    RailsCase what;
-    const size_t rails = 2 + rng.below(3);
-    for (size_t i = 0; i < rails; ++i)
-      what.rails.push_back(rail(100 + rng.below(1900), 10'000 + rng.below(200'000), rng.below(2) == 0));
-    what.ranks = static_cast<int32_t>(2 + rng.below(4));
-    double finish_ns = 0;
-    const uint64_t bytes = 96 * kMiB;
-    const double sent = 2.0 * (what.ranks - 1) / what.ranks * static_cast<double>(bytes);
-    const std::vector<double> best = optimum(what, sent, finish_ns);
-    const Outcome outcome = all_reduce(what, bytes);
-    ASSERT_EQ(outcome.error, "");
-    for (size_t i = 0; i < rails; ++i) {
-      EXPECT_NEAR(outcome.share(i) * sent, best[i], 0.03 * best[i]) << "seed " << seed << ", rail " << i;
-    }
-  }
-}
-
-TEST(SimRails, BehindBucketsDivideDataAsTheOptimumDoes) {
-  for (const uint64_t mbps : {1u, 5u, 50u, 500u}) {
-    for (const uint64_t burst : {16384u, 65536u}) {
-      RailsCase what{{rail(1000, 50'000, false), rail(mbps, 50'000, false)}};
-      what.rails[1].burst_bytes = burst;
-      const uint64_t bytes = 64 * kMiB;
-      double finish_ns = 0;
-      const std::vector<double> best = optimum(what, 1.5 * static_cast<double>(bytes), finish_ns);
-      const Outcome outcome = all_reduce(what, bytes, 3);
-      ASSERT_EQ(outcome.error, "");
-      EXPECT_LE(static_cast<double>(outcome.time_ps) / 1000, 1.05 * finish_ns) << mbps << " " << burst;
-      EXPECT_NEAR(outcome.share(1), best[1] / (best[0] + best[1]), 0.03) << mbps << " " << burst;
-    }
-  }
-}
-
-TEST(SimRails, ASlowRailDelaysNothing) {
-  const Outcome alone = all_reduce({{rail(1000)}}, 64 * kMiB);
-  const Outcome both = all_reduce({{rail(1000), rail(1)}}, 64 * kMiB);
-  EXPECT_LE(static_cast<double>(both.time_ps), 1.02 * static_cast<double>(alone.time_ps));
-  const Outcome small_alone = all_reduce({{rail(1000)}}, 64 * 1024);
-  const Outcome small = all_reduce({{rail(1000), rail(1)}}, 64 * 1024);
-  EXPECT_LE(static_cast<double>(small.time_ps), 1.05 * static_cast<double>(small_alone.time_ps));
-}
-
-// Latencies are known once something was acknowledged.
-TEST(SimRails, SmallMessagesTakeTheRailOnWhichTheyArriveFirst) {
-  const Outcome outcome = all_reduce({{rail(1000, 2'000'000), rail(100, 10'000)}}, 4096, 3);
-  ASSERT_EQ(outcome.error, "");
-  EXPECT_EQ(outcome.rails[0].bytes, 0u);
-  EXPECT_GT(outcome.rails[1].bytes, 0u);
-  EXPECT_LT(outcome.time_ps, uint64_t{2'000'000'000}) << "one latency of the first rail";
-}
-
 TEST(SimRails, OfTheSameSeedRepeat) {
   RailsCase what{{rail(1000), rail(500)}};
   what.rails[1].most_jitter_ns = 300'000;

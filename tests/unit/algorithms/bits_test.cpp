@@ -79,62 +79,12 @@ TEST_P(Bits, AllReduceGivesEveryRankTheSame) {
   }
 }
 
-TEST_P(Bits, AllReduceEqualsReduceScatterThenAllGather) {
-  const Algorithm& row = algorithms()[GetParam()];
-  for (int32_t size : {2, 3, 5, 6, 7, 8, 13}) {
-    if (!row.serves(PhaseKind::kReduceScatter, size) || !row.serves(PhaseKind::kAllReduce, size)) continue;
-    const auto blocks = static_cast<size_t>(size);
-    const Values inputs = rounding_inputs(blocks, blocks * kElements);
-    const auto scatter = plans_of_group(row, PhaseKind::kReduceScatter, size, 0, InPlace::kNo);
-    const auto gather = plans_of_group(row, PhaseKind::kAllGather, size, 0, InPlace::kNo);
-    const auto whole = plans_of_group(row, PhaseKind::kAllReduce, size, 0, InPlace::kNo);
-    const Values halves = run(gather, run(scatter, inputs, kElements, 3), kElements, 4);
-    const size_t elements = blocks * kElements / whole[0].blocks;
-    const Values at_once = run(whole, inputs, elements, 5);
-    for (size_t r = 0; r < blocks; ++r)
-      ASSERT_TRUE(same_bits(halves[r], at_once[r])) << row.name << ", " << size << " ranks";
-  }
-}
-
 TEST(BitsOf, TwoAlgorithmsDoDiffer) {
   // If the inputs did not round, the tests above would show nothing.
   const Values inputs = rounding_inputs(8, 8 * kElements);
   const auto ring = plans_of_group(*find_algorithm("ring").value(), PhaseKind::kAllReduce, 8, 0, InPlace::kNo);
   const auto rd = plans_of_group(*find_algorithm("rd").value(), PhaseKind::kAllReduce, 8, 0, InPlace::kNo);
   EXPECT_FALSE(same_bits(run(ring, inputs, kElements, 1)[0], run(rd, inputs, 8 * kElements, 1)[0]));
-}
-
-// All blocks have different values, and each must arrive unchanged.
-TEST_P(Bits, AllToAllDeliversEveryBlock) {
-  const Algorithm& row = algorithms()[GetParam()];
-  for (int32_t size : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {
-    if (!row.serves(PhaseKind::kAllToAll, size)) continue;
-    const auto n = static_cast<size_t>(size);
-    const Values inputs = rounding_inputs(n, n * kElements);
-    for (InPlace in_place : {InPlace::kNo, InPlace::kYes, InPlace::kOddRanks}) {
-      const auto plans = plans_of_group(row, PhaseKind::kAllToAll, size, 0, in_place);
-      const Values outputs = run(plans, inputs, kElements / parts_of(plans[0]), 7);
-      for (size_t to = 0; to < n; ++to) {
-        for (size_t i = 0; i < n * kElements; ++i) {
-          ASSERT_EQ(outputs[to][i], inputs[i / kElements][to * kElements + i % kElements]) << row.name << " " << size;
-        }
-      }
-    }
-  }
-}
-
-TEST_P(Bits, AllGatherDeliversEveryBlock) {
-  const Algorithm& row = algorithms()[GetParam()];
-  for (int32_t size : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {
-    if (!row.serves(PhaseKind::kAllGather, size)) continue;
-    const Values inputs = rounding_inputs(static_cast<size_t>(size), kElements);
-    std::vector<float> whole;
-    for (const auto& rank : inputs) whole.insert(whole.end(), rank.begin(), rank.end());
-    for (InPlace in_place : {InPlace::kNo, InPlace::kYes, InPlace::kOddRanks}) {
-      const auto plans = plans_of_group(row, PhaseKind::kAllGather, size, 0, in_place);
-      for (const auto& rank : run(plans, inputs, kElements, 7)) ASSERT_EQ(rank, whole) << row.name << " " << size;
-    }
-  }
 }
 
 std::string row_name(const ::testing::TestParamInfo<size_t>& info) {
