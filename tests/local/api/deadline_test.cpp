@@ -1,6 +1,6 @@
-// Ranks that do not call, stop, leave or abort: the others get a code and a sentence, and no rank hangs.
+// Ranks that do not call, leave or abort: the others get a code and a sentence, and no rank hangs. blame_test.cpp has
+// those that stop or never come.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <thread>
@@ -94,50 +94,6 @@ TEST(ApiDeadline, AMessageToItselfThatIsNeverTakenEndsToo) {
       });
     }
   }
-}
-
-// A stopped process is not dead: the deadline ends the wait, and the sentence names it.
-TEST(ApiDeadline, AStoppedRankIsNamed) {
-  for (const char* transport : kTransports) {
-    for (const char* algorithm : {"ring", "tree"}) {
-      const ranks::Settings settings =
-          ranks::patient({.ranks = 5, .transport = transport, .algo = algorithm, .timeout_ms = 2000});
-      SCOPED_TRACE(testing::Message() << settings);
-      ranks::Job job;
-      job.ranks = 5;
-      job.stopped = {2};
-      job.body = [&](ranks::Process& process) {
-        trestleComm_t comm = nullptr;
-        ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
-        for (uint64_t i = 0; i < 3; ++i) run_and_verify({.count = 3000, .seed = i}, process.rank, 5, comm);
-        if (process.rank == 2) raise(SIGSTOP);
-        std::vector<float> x(200'000, 1.0f);
-        trestleResult_t result =
-            trestleAllReduce(x.data(), x.data(), x.size(), trestleFloat32, trestleSum, comm, nullptr);
-        if (result == trestleSuccess) result = trestleCommSynchronize(comm);
-        EXPECT_TRUE(refused(result, trestleTimeout, {"rank 2 (", "is frozen or very slow"}, comm));
-        EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-      };
-      ranks::expect_ended_well(ranks::run(job), {2});
-    }
-  }
-}
-
-// The making of a communicator fails with the name of a rank that never comes.
-TEST(ApiDeadline, ARankThatNeverJoinsIsNamed) {
-  // The other ranks must come in time.
-  const ranks::Settings settings = ranks::patient({.ranks = 4, .timeout_ms = 1500});
-  ranks::Job job;
-  job.ranks = 4;
-  job.body = [&](ranks::Process& process) {
-    if (process.rank == 2) return;
-    trestleComm_t comm = nullptr;
-    const trestleResult_t result = ranks::join(process, settings, &comm);
-    EXPECT_TRUE(refused(result, trestleTimeout, {"2"}));
-    EXPECT_EQ(comm, nullptr);
-    ranks::meet(process.board, 3);  // the process that made the id stays until all have their answer
-  };
-  ranks::expect_ended_well(ranks::run(job));
 }
 
 // One thread waits for a message that no rank sends. Another thread aborts the communicator.
