@@ -132,8 +132,7 @@ int DelayedTrainer::drain() {
 }
 
 void DelayedTrainer::expect_all_counted() {
-  trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-  EXPECT_TRUE(succeeded(trestleGradGetStats(grad_, &stats)));
+  const trestleGradStats_t stats = stats_of(grad_);
   EXPECT_EQ(stats.steps, step_);
   EXPECT_EQ(stats.delayedUpdates, results_);
   EXPECT_EQ(stats.delayedBatches + stats.pendingBatches, step_);

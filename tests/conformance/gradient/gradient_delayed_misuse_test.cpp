@@ -17,9 +17,7 @@ const std::vector<Tensor> kThree = {{10}, {20}, {30}};
 trestleGrad_t make(const std::vector<trestleComm_t>& comms) {
   trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
   config.allow = trestleGradAllowStale;
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, comms.data(), static_cast<int>(comms.size()), &config)));
-  return grad;
+  return gradients::make(comms, config);
 }
 
 trestleComm_t split(trestleComm_t comm, int color, int key) {
@@ -134,8 +132,7 @@ TEST(GradientDelayedMisuse, AnExceptionInAnUpdateEndsTheScheduler) {
       trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
       config.allow = trestleGradAllowStale;
       config.updateMerged = throws;
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      trestleGrad_t grad = gradients::make({comm}, config);
       Model model({{100}}, Memory::kApart, rank);
       model.register_in(grad, true);
       set_delayed_times(grad, 1, 0.1);
@@ -177,10 +174,7 @@ TEST(GradientDelayedFailures, ARankThatDiesInAStepEndsEveryCall) {
         set_delayed_times(grad, model.tensors(), 2);
         ASSERT_TRUE(succeeded(trestleGradPlan(grad, "deft:1")));
         for (uint64_t step = 1; step <= 5; ++step) {
-          model.fill(step);
-          model.make_ready(grad, step);
-          ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-          ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+          model.step(grad, step, step);
         }
         ranks::meet(process.board, 3);
         model.fill(6);
@@ -213,10 +207,7 @@ TEST(GradientDelayedFailures, ADeadlineEndsADrain) {
     model.register_in(grad);
     set_delayed_times(grad, 1, 1);
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "deft")));
-    model.fill(1);
-    model.make_ready(grad, 0);
-    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-    ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+    model.step(grad, 1, 0);
     if (rank == 0) {
       EXPECT_TRUE(refused(trestleGradDrain(grad, nullptr), trestleTimeout, {"rank 1"}));
     } else {

@@ -129,18 +129,14 @@ TEST(GradientDelayed, UpdateFunctionsGetEveryGradientOnce) {
         config.update = Updates::plain;
       }
       config.updateContext = &updates;
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      trestleGrad_t grad = make({comm}, config);
       Model model({{1000}, {0}, {30'000}, {64}}, Memory::kApart, rank, Numbers::kWhole);
       model.register_in(grad, true);
       set_delayed_times(grad, model.tensors(), 3);
       ASSERT_TRUE(succeeded(trestleGradPlan(grad, "deft:1")));
       int applied = 0;
       for (uint64_t step = 1; step <= 17; ++step) {
-        model.fill(step);
-        model.make_ready(grad, step + static_cast<uint64_t>(rank));
-        ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-        ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+        model.step(grad, step, step + static_cast<uint64_t>(rank));
         int batches = -1;
         ASSERT_TRUE(succeeded(trestleGradBatches(grad, 3, &batches, nullptr)));
         applied += batches;
@@ -170,8 +166,7 @@ TEST(GradientDelayed, MeansAreOverTheRanks) {
     trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
     config.allow = trestleGradAllowStale;
     config.op = trestleAvg;
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    trestleGrad_t grad = make({comm}, config);
     float gradient = 0;
     int tensor = 0, batches = 0;
     ASSERT_TRUE(succeeded(trestleGradRegister(grad, "w", 1, trestleFloat32, &gradient, nullptr, &tensor)));
@@ -198,8 +193,7 @@ TEST(GradientDelayed, ADrainWithUpdatesIsAWait) {
     trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
     config.allow = trestleGradAllowStale;
     config.update = [](void*, int, size_t, size_t, const void*, void*) {};
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    trestleGrad_t grad = make({comm}, config);
     float gradient = 1, parameter = 0;
     int tensor = 0, batches = 0;
     ASSERT_TRUE(succeeded(trestleGradRegister(grad, "w", 1, trestleFloat32, &gradient, &parameter, &tensor)));
@@ -219,8 +213,7 @@ TEST(GradientDelayed, CountsWhatIsNotANumberOnce) {
     trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
     config.allow = trestleGradAllowStale;
     config.countNans = 1;
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    trestleGrad_t grad = make({comm}, config);
     Model model({{100}, {200}}, Memory::kApart, rank, Numbers::kWhole);
     model.register_in(grad);
     set_delayed_times(grad, model.tensors(), 1);
@@ -233,8 +226,7 @@ TEST(GradientDelayed, CountsWhatIsNotANumberOnce) {
       ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
       ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
     }
-    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-    EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+    const trestleGradStats_t stats = stats_of(grad);
     EXPECT_EQ(stats.nans, rank == 1 ? 1u : 0u);
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });

@@ -16,14 +16,6 @@ void add_to_parameter(void*, int, size_t, size_t count, const void* gradient, vo
   for (size_t i = 0; i < count; ++i) static_cast<float*>(parameter)[i] += static_cast<const float*>(gradient)[i];
 }
 
-trestleGrad_t make(trestleComm_t comm, trestleGradUpdate_t update = nullptr) {
-  trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
-  config.update = update;
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
-  return grad;
-}
-
 // A rank that destroys its scheduler behind StepEnd does its part of the step, for itself and for the others.
 TEST(GradientEnd, AnEndedStepIsCompleteBehindDestroy) {
   for (const char* policy : {"wfbp", "dear:16K", "dear:16K:lookahead", "split_optimal:shared"}) {

@@ -12,14 +12,6 @@ namespace {
 using ranks::refused;
 using ranks::succeeded;
 
-trestleGrad_t make(trestleComm_t comm, trestleGradUpdate_t update = nullptr) {
-  trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
-  config.update = update;
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
-  return grad;
-}
-
 void no_update(void*, int, size_t, size_t, const void*, void*) {}
 
 // A rank that refuses a collective call takes part in the comparison, so the others do not wait for it.
@@ -68,10 +60,7 @@ TEST(GradientLimits, ManyBuffersNeedFewFiles) {
       const auto groups = groups_of(plan_json(grad), "groups");
       EXPECT_GT(groups.size(), 256U);
       for (uint64_t step = 1; step <= 2; ++step) {
-        model.fill(step);
-        model.make_ready(grad, step);
-        ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-        ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+        model.step(grad, step, step);
         EXPECT_EQ(model.compare(model.sums(comm, step, groups, false), false), "");
       }
       EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
@@ -127,8 +116,7 @@ TEST(GradientLimits, APlannedTimeOfAgesIsTheLargestNumber) {
     const trestleGradCost_t cost{1, 1};
     ASSERT_TRUE(succeeded(trestleGradSetTimes(grad, &time, &time, &cost, &cost, &cost)));
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
-    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-    ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+    const trestleGradStats_t stats = stats_of(grad);
     EXPECT_EQ(stats.plannedNs, UINT64_MAX);
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });

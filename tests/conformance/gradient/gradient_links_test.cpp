@@ -15,12 +15,6 @@ using ranks::succeeded;
 
 const std::vector<Tensor> kThree = {{10}, {20}, {30}};
 
-trestleGrad_t make(const std::vector<trestleComm_t>& comms) {
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, comms.data(), static_cast<int>(comms.size()), nullptr)));
-  return grad;
-}
-
 trestleComm_t copy_of(trestleComm_t comm, int rank) {
   trestleComm_t copy = nullptr;
   EXPECT_TRUE(succeeded(trestleCommSplit(comm, 0, rank, &copy, nullptr), comm));
@@ -40,10 +34,7 @@ void expect_step(const std::vector<trestleComm_t>& comms, int rank) {
   Model model(kThree, Memory::kApart, rank);
   model.register_in(grad);
   ASSERT_TRUE(succeeded(trestleGradPlan(grad, "sync")));
-  model.fill(1);
-  model.make_ready(grad, 0);
-  ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-  ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+  model.step(grad, 1, 0);
   EXPECT_EQ(model.compare(model.sums(comms.front(), 1, {{0, 2}}, false), true), "");
   EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
 }
@@ -199,8 +190,7 @@ TEST(GradientLinks, DestroyBehindAFailureEndsOtherLinksUnderWay) {
       model.fill(1);
       model.make_ready(grad, 0);
       ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-      ranks::wait_until([&] { return trestleGradGetStats(grad, &stats) == trestleSuccess && stats.messages == 1; });
+      ranks::wait_until([&] { return stats_of(grad).messages == 1; });
       ranks::meet(process.board, 2);
       EXPECT_TRUE(refused(trestleGradWaitParam(grad, 0), trestleAborted, {"rank 1"}));
       EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));

@@ -24,8 +24,7 @@ trestleGradLoss_t some_loss() {
 // is 1 off its average of 5.
 TEST(GradientLoss, IsMeasuredFromTheGradientsOfAStep) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    trestleGrad_t grad = make(comm);
     float first = rank == 0 ? 3 : 1;
     double second = rank == 0 ? 0 : 2;
     int tensor = 0;
@@ -56,8 +55,7 @@ TEST(GradientLoss, IsMeasuredFromTheGradientsOfAStep) {
 // A rank that cannot make the call takes part in its refusal, so the others do not wait for it.
 TEST(GradientLoss, ARefusalReachesTheOtherRanks) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    trestleGrad_t grad = make(comm);
     float value = 1;
     int tensor = 0;
     ASSERT_TRUE(succeeded(trestleGradRegister(grad, "a", 1, trestleFloat32, &value, nullptr, &tensor)));
@@ -98,8 +96,7 @@ TEST(GradientLoss, ARefusalReachesTheOtherRanks) {
 
 TEST(GradientLoss, IntegersAreNoGradientsToMeasure) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int, trestleComm_t comm) {
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    trestleGrad_t grad = make(comm);
     int32_t value = 1;
     int tensor = 0;
     ASSERT_TRUE(succeeded(trestleGradRegister(grad, "whole", 1, trestleInt32, &value, nullptr, &tensor)));
@@ -136,8 +133,7 @@ TEST(GradientLoss, MakesUpdatesMoreFrequent) {
 
 TEST(GradientLoss, WrongModelsAreRefused) {
   ranks::on_threads({.ranks = 1}, [](int, trestleComm_t comm) {
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    trestleGrad_t grad = make(comm);
     const auto expect_refused = [&](void (*spoil)(trestleGradLoss_t&), const char* fact) {
       trestleGradLoss_t loss = some_loss();
       spoil(loss);

@@ -16,12 +16,6 @@ using ranks::succeeded;
 
 const std::vector<Tensor> kThree = {{10}, {20}, {30}};
 
-trestleGrad_t make(trestleComm_t comm) {
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
-  return grad;
-}
-
 TEST(GradientMisuse, StepsOutOfOrder) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
     trestleGrad_t grad = make(comm);
@@ -194,8 +188,7 @@ TEST(GradientMisuse, AutoCompressesOnlyWhereItMay) {
     ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
       trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
       config.allow = allow;
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      trestleGrad_t grad = make({comm}, config);
       Model model(kThree, Memory::kTogether, rank);
       model.register_in(grad);
       const std::vector<double> times(kThree.size(), 1e-3);
@@ -296,10 +289,7 @@ TEST(GradientFailures, ARankThatDiesInAStepEndsEveryCall) {
         set_times(grad, model.tensors());
         ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
         for (uint64_t step = 1; step <= 2; ++step) {
-          model.fill(step);
-          model.make_ready(grad, step);
-          ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-          ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+          model.step(grad, step, step);
         }
         // A death fails also what would have been complete without that rank.
         ranks::meet(process.board, process.ranks);
@@ -388,10 +378,7 @@ TEST(GradientFailures, AForkedChildRefusesTheScheduler) {
     int status = -1;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
-    model.fill(1);
-    model.make_ready(grad, 0);
-    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-    ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+    model.step(grad, 1, 0);
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
 }

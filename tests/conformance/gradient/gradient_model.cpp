@@ -106,6 +106,13 @@ std::byte* Model::gradient(size_t i) {
   return memory_ == Memory::kMoving ? moving_[i].data() : block_.data() + offsets_[i];
 }
 
+void Model::step(trestleGrad_t grad, uint64_t number, uint64_t seed) {
+  fill(number);
+  make_ready(grad, seed);
+  ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+  ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+}
+
 void* Model::given(size_t tensor) {
   return memory_ == Memory::kMoving ? gradient(tensor) : nullptr;
 }
@@ -175,6 +182,24 @@ std::string Model::compare_parameters(const std::vector<std::vector<std::byte>>&
     if (parameters_[i] != expected[i]) return "tensor " + std::to_string(i) + " has another parameter";
   }
   return "";
+}
+
+trestleGrad_t make(const std::vector<trestleComm_t>& comms, const trestleGradConfig_t& config) {
+  trestleGrad_t grad = nullptr;
+  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, comms.data(), static_cast<int>(comms.size()), &config)));
+  return grad;
+}
+
+trestleGrad_t make(trestleComm_t comm, trestleGradUpdate_t update) {
+  trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
+  config.update = update;
+  return make(std::vector{comm}, config);
+}
+
+trestleGradStats_t stats_of(trestleGrad_t grad) {
+  trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
+  EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+  return stats;
 }
 
 void set_times(trestleGrad_t grad, int tensors) {

@@ -44,6 +44,8 @@ class Model {
   void fill(uint64_t step);
   // Makes all gradients ready in an order that the seed shuffles.
   void make_ready(trestleGrad_t grad, uint64_t seed);
+  // A whole step, until its sums are there.
+  void step(trestleGrad_t grad, uint64_t number, uint64_t seed);
   // What trestleGradReady is given for a tensor.
   void* given(size_t tensor);
 
@@ -77,6 +79,10 @@ class Model {
   std::vector<std::vector<std::byte>> parameters_;
 };
 
+trestleGrad_t make(const std::vector<trestleComm_t>& comms,
+                   const trestleGradConfig_t& config = TRESTLE_GRAD_CONFIG_INITIALIZER);
+trestleGrad_t make(trestleComm_t comm, trestleGradUpdate_t update = nullptr);
+trestleGradStats_t stats_of(trestleGrad_t grad);
 // Times for tensors of any sizes, so that all policies can plan: a millisecond of compute for each, and costs that make
 // groups of some tensors best.
 void set_times(trestleGrad_t grad, int tensors);

@@ -62,8 +62,7 @@ void hold_at_the_last(void* hold, int tensor, size_t, size_t, const void*, void*
 
 void steps_of(trestleComm_t comm, int rank, trestleGradConfig_t config, const char* policy,
               const std::function<void(trestleGrad_t)>& backward) {
-  trestleGrad_t grad = nullptr;
-  ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+  trestleGrad_t grad = make({comm}, config);
   Model model(std::vector<Tensor>(6, {1000}), Memory::kApart, rank);
   model.register_in(grad, config.update != nullptr);
   ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
@@ -136,10 +135,7 @@ TEST(GradReady, MakesNoSystemCallWhileMessagesAreUnderWay) {
         return;
       }
       for (const int tensor : {5, 4}) of_ready(grad, tensor);
-      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-      do {
-        ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
-      } while (stats.messages < messages + 2);
+      while (stats_of(grad).messages < messages + 2) std::this_thread::yield();
       for (const int tensor : {3, 2, 1, 0}) {
         const Cost cost = of_ready(grad, tensor);
         EXPECT_EQ(cost.system_calls, 0) << tensor;
@@ -155,19 +151,14 @@ TEST(GradReady, MakesNoSystemCallWhileMessagesAreUnderWay) {
 TEST(GradReady, ATensorWithoutBytesIsCompleteWhileMessagesAreUnderWay) {
   std::atomic<bool> waited{false};
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [&waited](int rank, trestleComm_t comm) {
-    const trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    trestleGrad_t grad = make(comm);
     Model model({{0}, {1000}, {1000}, {1000}}, Memory::kApart, rank);
     model.register_in(grad, false);
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
     model.fill(1);
     while (rank == 1 && !waited.load()) std::this_thread::yield();
     for (const int tensor : {3, 2}) of_ready(grad, tensor);
-    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-    do {
-      ASSERT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
-    } while (rank == 0 && stats.messages < 2);
+    while (rank == 0 && stats_of(grad).messages < 2) std::this_thread::yield();
     for (const int tensor : {1, 0}) of_ready(grad, tensor);
     ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
     ASSERT_TRUE(succeeded(trestleGradWaitParam(grad, 0)));

@@ -75,8 +75,7 @@ void run_policy(const Case& what, const char* policy, trestleGrad_t grad, Model&
 void train(const Case& what, int rank, trestleComm_t comm) {
   trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
   config.op = what.op;
-  trestleGrad_t grad = nullptr;
-  ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+  trestleGrad_t grad = make({comm}, config);
   Model model(what.tensors, what.memory, rank);
   model.register_in(grad);
   set_times(grad, model.tensors());
@@ -87,8 +86,7 @@ void train(const Case& what, int rank, trestleComm_t comm) {
     ++plans;
     if (testing::Test::HasFailure()) break;
   }
-  trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-  EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+  const trestleGradStats_t stats = stats_of(grad);
   EXPECT_EQ(stats.steps, step);
   EXPECT_EQ(stats.plans, plans);
   EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
@@ -129,17 +127,12 @@ TEST(GradientSums, OnProcesses) {
 TEST(GradientSums, CopiesOnlyWhatLiesApart) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
     for (const Memory memory : {Memory::kTogether, Memory::kApart}) {
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+      trestleGrad_t grad = make(comm);
       Model model({{100}, {200}, {300}}, memory, rank);
       model.register_in(grad);
       ASSERT_TRUE(succeeded(trestleGradPlan(grad, "sync")));
-      model.fill(1);
-      model.make_ready(grad, 0);
-      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-      ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
-      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-      EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+      model.step(grad, 1, 0);
+      const trestleGradStats_t stats = stats_of(grad);
       EXPECT_EQ(stats.messages, 1U);
       EXPECT_EQ(stats.bytes, 2400U);
       EXPECT_EQ(stats.copiedBytes, memory == Memory::kTogether ? 0U : 4800U);
@@ -154,8 +147,7 @@ TEST(GradientSums, CountsWhatIsNotANumber) {
     ranks::on_threads({.ranks = 3, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
       trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
       config.countNans = 1;
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      trestleGrad_t grad = make({comm}, config);
       Model model({{100}, {200}, {300}}, Memory::kTogether, rank);
       model.register_in(grad);
       set_times(grad, model.tensors());
@@ -172,8 +164,7 @@ TEST(GradientSums, CountsWhatIsNotANumber) {
         EXPECT_TRUE(std::isnan(value[0]));
         EXPECT_FALSE(std::isnan(value[1]));
       }
-      trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-      EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+      const trestleGradStats_t stats = stats_of(grad);
       EXPECT_EQ(stats.nans, rank == 1 ? 2U : 0U);
       EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
     });
@@ -183,8 +174,7 @@ TEST(GradientSums, CountsWhatIsNotANumber) {
 // Threads of the backward pass mark different tensors at the same time.
 TEST(GradientSums, GradientsOfManyThreads) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    trestleGrad_t grad = make(comm);
     Model model(std::vector<Tensor>(40, Tensor{333}), Memory::kApart, rank);
     model.register_in(grad);
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "threshold:4K")));

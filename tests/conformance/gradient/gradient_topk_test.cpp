@@ -150,9 +150,7 @@ trestleGrad_t make(trestleComm_t comm, const Case& what, trestleGradUpdate_t upd
   config.op = what.op;
   config.allow = trestleGradAllowCompression;
   config.update = update;
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
-  return grad;
+  return gradients::make({comm}, config);
 }
 
 // Ranks come to their calls at different times, as the seed says.
@@ -171,12 +169,6 @@ void step(trestleGrad_t grad, Model& model, uint64_t number, int rank) {
     for (int i = 0; i < model.tensors(); ++i) ASSERT_TRUE(succeeded(trestleGradWaitParam(grad, i)));
   }
   ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
-}
-
-trestleGradStats_t stats_of(trestleGrad_t grad) {
-  trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-  EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
-  return stats;
 }
 
 // A rank's model, and the scheduler with the case's plan for it.

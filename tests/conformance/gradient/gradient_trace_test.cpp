@@ -11,9 +11,7 @@ using ranks::succeeded;
 trestleGrad_t make(trestleComm_t comm, unsigned allow = 0) {
   trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
   config.allow = allow;
-  trestleGrad_t grad = nullptr;
-  EXPECT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
-  return grad;
+  return gradients::make({comm}, config);
 }
 
 std::string text_of(trestleResult_t (*function)(trestleGrad_t, char*, size_t*), trestleGrad_t grad) {

@@ -64,8 +64,7 @@ TEST(GradientUpdates, GiveWhatWholeUpdatesGive) {
         trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
         config.update = Updates::apply;
         config.updateContext = &updates;
-        trestleGrad_t grad = nullptr;
-        ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+        trestleGrad_t grad = make({comm}, config);
         Model model(kFloats, memory, rank);
         model.register_in(grad, true);
         set_times(grad, model.tensors());
@@ -108,16 +107,12 @@ TEST(GradientUpdates, AreOfEachElementOnce) {
       trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
       config.update = Updates::apply;
       config.updateContext = &updates;
-      trestleGrad_t grad = nullptr;
-      ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+      trestleGrad_t grad = make({comm}, config);
       Model model(kFloats, Memory::kApart, rank);
       model.register_in(grad, true);
       set_times(grad, model.tensors());
       ASSERT_TRUE(succeeded(trestleGradPlan(grad, policy)));
-      model.fill(1);
-      model.make_ready(grad, 0);
-      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-      ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+      model.step(grad, 1, 0);
       auto all = static_cast<int64_t>(updates.elements.load());
       ASSERT_TRUE(succeeded(trestleAllReduce(&all, &all, 1, trestleInt64, trestleSum, comm, nullptr)));
       ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
@@ -136,8 +131,7 @@ TEST(GradientUpdates, AnExceptionEndsTheScheduler) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
     trestleGradConfig_t config = TRESTLE_GRAD_CONFIG_INITIALIZER;
     config.update = throws;
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
+    trestleGrad_t grad = make({comm}, config);
     Model model({{100}}, Memory::kTogether, rank);
     model.register_in(grad, true);
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
@@ -174,8 +168,7 @@ std::string profile_json(trestleGrad_t grad) {
 // Two steps without a plan, then by a plan of measured times, on all ranks the same.
 TEST(GradientProfile, MeasuresPlansAndTrains) {
   ranks::on_threads({.ranks = 3, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
-    trestleGrad_t grad = nullptr;
-    ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, nullptr)));
+    trestleGrad_t grad = make(comm);
     Model model(kFloats, Memory::kTogether, rank);
     model.register_in(grad);
     EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileBegin"}));
@@ -209,8 +202,7 @@ TEST(GradientProfile, MeasuresPlansAndTrains) {
     ASSERT_TRUE(succeeded(trestleCommSynchronize(comm)));
     plan.resize(first.size());
     EXPECT_EQ(plan, first);
-    trestleGradStats_t stats = TRESTLE_GRAD_STATS_INITIALIZER;
-    EXPECT_TRUE(succeeded(trestleGradGetStats(grad, &stats)));
+    const trestleGradStats_t stats = stats_of(grad);
     EXPECT_GT(stats.plannedNs, 0U);
     EXPECT_EQ(stats.steps, 2U);
     // Measured while a plan is carried out, and planned again.
@@ -225,10 +217,7 @@ TEST(GradientProfile, MeasuresPlansAndTrains) {
     }
     ASSERT_TRUE(succeeded(trestleGradProfileEnd(grad), comm));
     ASSERT_TRUE(succeeded(trestleGradPlan(grad, "optimal")));
-    model.fill(7);
-    model.make_ready(grad, 7);
-    ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-    ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+    model.step(grad, 7, 7);
     EXPECT_EQ(model.compare(model.sums(comm, 7, groups_of(plan_json(grad), "groups"), false), true), "");
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
