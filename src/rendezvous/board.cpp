@@ -94,6 +94,11 @@ std::vector<int32_t> RendezvousBoard::missing() const {
   return ranks;
 }
 
+std::string RendezvousBoard::progress() const {
+  return std::to_string(arrived_.size()) + " of " + std::to_string(nranks_) +
+         " ranks have come; missing: " + rank_list(missing());
+}
+
 void RendezvousBoard::time_over(const std::string& place, const std::string& refused) {
   const std::string who = nranks_ == 0 ? "no rank came to " : rank_list(missing()) + " did not come to ";
   const std::string came = std::to_string(arrived_.size()) + " of " + std::to_string(nranks_) + " did";

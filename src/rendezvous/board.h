@@ -43,6 +43,8 @@ class RendezvousBoard {
   // The rank that left, if that is the failure.
   std::optional<int32_t> left() const { return left_; }
   const std::optional<Error>& failure() const { return failure_; }
+  // "3 of 4 ranks have come; missing: rank 2"
+  std::string progress() const;
   // Only when decided().
   JoinAnswer answer_for(int32_t rank) const;
 

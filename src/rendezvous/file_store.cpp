@@ -33,9 +33,11 @@
 #include "base/files/listing.h"
 #include "base/fork.h"
 #include "base/host.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/text/value_text.h"
 #include "base/unique_fd.h"
+#include "base/wait_marks.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/dissemination.h"
 #include "rendezvous/board.h"
@@ -391,10 +393,14 @@ void withdraw(const Store& store, const std::string& directory, const BootstrapC
 Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& mine, const BootstrapConfig& config,
                                                const WaitLimit& limit) {
   std::vector<std::string> addresses;
+  WaitMarks marks(monotonic_clock().now_ns());
   for (const int32_t neighbour : mesh_neighbours(config.rank, config.nranks)) {
     std::string address;
     while ((address = TRY(look_up(store, mine, neighbour))).empty()) {
       TRY(store.failure());
+      if (const int64_t seconds = marks.passed(monotonic_clock().now_ns()); seconds > 0)
+        LOG(kWarn, kBootstrap, "%s has waited %d s for rank %d at %s", mine.request.name.c_str(),
+            static_cast<int>(seconds), neighbour, config.store.c_str());
       const Status waited = pause_before(kLookNs, limit);
       if (!waited.ok()) return not_there(store, config, waited.error());
     }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/job_id.h"
+#include "base/wait_marks.h"
 #include "rendezvous/board.h"
 #include "transport/auth/crypto.h"
 #include "transport/socket/socket.h"
@@ -17,13 +18,14 @@
 namespace trestle {
 
 struct Gathering {
-  explicit Gathering(int64_t deadline) : deadline_ns(deadline) { random_bytes(job); }
+  Gathering(int64_t deadline, int64_t now) : deadline_ns(deadline), marks(now) { random_bytes(job); }
   Gathering(const Gathering&) = delete;
   Gathering& operator=(const Gathering&) = delete;
 
   RendezvousBoard board;
   JobId job{};
   int64_t deadline_ns;                               // when the first rank that waits gives up
+  WaitMarks marks;                                   // when the ranks that wait are told whom they wait for
   int64_t patience_ns = 0;                           // the longest time to its deadline that any rank had when it came
   int64_t failed_at_ns = kNever;                     // when all of them were to hear of it
   std::vector<int32_t> answered;                     // answered or gone: these ranks do not wait any more

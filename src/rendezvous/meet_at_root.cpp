@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/wait_marks.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/dissemination.h"
 #include "rendezvous/giving_up.h"
@@ -73,6 +75,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
   int secret_refusals = 0;
   int other_versions = 0;
   int64_t pause = 5 * kMs;
+  WaitMarks marks(monotonic_clock().now_ns());
   // Where several ports are possible, one may belong to a program that accepts the connection and stays silent. So the
   // first rounds wait briefly.
   int64_t patience = root.own_port || root.candidates.size() == 1 ? config.handshake_timeout_ns : kFirstLookNs;
@@ -111,6 +114,9 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
                                            " has another secret: TRESTLE_SECRET differs, or another job uses this "
                                            "address (" +
                                            seen.error.message + ")"};
+    if (const int64_t seconds = marks.passed(monotonic_clock().now_ns()); seconds > 0)
+      LOG(kWarn, kBootstrap, "%s has waited %d s for %s at %s (%s)", own_rank_name(config.rank).c_str(),
+          static_cast<int>(seconds), root.holder(), root.place.c_str(), seen.error.message.c_str());
     const Status paused = pause_before(pause, limit);
     if (!paused.ok()) {
       if (paused.error().code == Code::kAborted) return paused.error();
@@ -159,16 +165,22 @@ Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit&
                                    ", where this rank waited for others, and does not answer any more"};
     return Error{error.code, "waiting for the other ranks at " + root.place + ": " + error.message};
   };
-  std::string header(4, '\0');
   Status status = send_all_before(fd, std::as_bytes(std::span(message)), answer_limit);
-  if (status.ok()) status = receive_all_before(fd, std::as_writable_bytes(std::span(header)), answer_limit);
-  if (!status.ok()) return {explain(status.error()), status.error().code == Code::kRemoteError};
-  const auto length = ByteReader(header).integer<uint32_t>();
-  if (length > kMaxJoinBytes) return {explain({Code::kRemoteError, "the answer is too long"})};
-  std::string body(length, '\0');
-  if (length > 0) status = receive_all_before(fd, std::as_writable_bytes(std::span(body)), answer_limit);
-  if (!status.ok()) return {explain(status.error())};
-  return {decode_join_answer(body)};
+  while (status.ok()) {
+    std::string header(4, '\0');
+    status = receive_all_before(fd, std::as_writable_bytes(std::span(header)), answer_limit);
+    if (!status.ok()) break;
+    const auto length = ByteReader(header).integer<uint32_t>();
+    if (length > kMaxJoinBytes) return {explain({Code::kRemoteError, "the answer is too long"})};
+    std::string body(length, '\0');
+    if (length > 0) status = receive_all_before(fd, std::as_writable_bytes(std::span(body)), answer_limit);
+    if (!status.ok()) return {explain(status.error())};
+    Result<JoinAnswer> answer = decode_join_answer(body);
+    if (!answer.ok() || answer.value().progress.empty()) return {std::move(answer)};
+    LOG(kWarn, kBootstrap, "%s waits at %s: %s", request.name.c_str(), root.place.c_str(),
+        answer.value().progress.c_str());
+  }
+  return {explain(status.error()), status.error().code == Code::kRemoteError};
 }
 
 // Asks to join. The root may drop this rank as a stranger. Then this rank connects again, as after a handshake that the

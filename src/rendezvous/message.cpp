@@ -56,7 +56,7 @@ std::string encode(const JoinAnswer& answer) {
   for (const std::string& address : answer.addresses) out.text(address);
   out.integer(static_cast<uint32_t>(answer.names.size()));
   for (const std::string& name : answer.names) out.text(name);
-  out.integer(answer.time_left_ns).text(answer.holder);
+  out.integer(answer.time_left_ns).text(answer.holder).text(answer.progress.substr(0, kMaxName));
   return out.raw({reinterpret_cast<const char*>(answer.job.data()), answer.job.size()}).take();
 }
 
@@ -70,6 +70,7 @@ Result<JoinAnswer> decode_join_answer(std::string_view bytes) {
   for (uint32_t left = in.count(4); left > 0 && in.ok(); --left) answer.names.emplace_back(in.text(kMaxName));
   answer.time_left_ns = in.integer<int64_t>();
   answer.holder = in.text(kMaxName);
+  answer.progress = in.text(kMaxName);
   std::ranges::copy(std::as_bytes(std::span(in.raw(answer.job.size()))), answer.job.begin());
   if (!in.at_end() || answer.time_left_ns < 0 || code < 0 || code > static_cast<int>(kLastCode))
     return unreadable("the rendezvous");

@@ -41,6 +41,7 @@ struct JoinAnswer {
   std::vector<std::string> names;      // of the same
   int64_t time_left_ns = 0;            // until the first of the ranks gives up; 0: never
   std::string holder;                  // name of a rank in the process that holds the rendezvous; "": none
+  std::string progress;                // not "": no answer yet, but whom the ranks wait for; another message follows
   JobId job{};                         // of the communicator that is being made; drawn by the rendezvous
 };
 

@@ -20,7 +20,7 @@ constexpr int64_t kShutdownNs = 900 * kMs;
 
 RendezvousServer::RendezvousServer(std::vector<Listener> listeners, const RendezvousOptions& options)
     : listeners_(std::move(listeners)), port_(listeners_.front().address.port()), options_(options) {
-  gatherings_.emplace_back(options_.deadline_ns);
+  gatherings_.emplace_back(options_.deadline_ns, monotonic_clock().now_ns());
 }
 
 void RendezvousServer::stop() {
@@ -112,6 +112,7 @@ void RendezvousServer::decide(int64_t now) {
 
 void RendezvousServer::decide(Gathering& gathering, int64_t now) {
   RendezvousBoard& board = gathering.board;
+  if (!board.decided()) tell_progress(gathering, now);
   if (!board.decided() && now >= gathering.deadline_ns) board.time_over(options_.place, refusals());
   if (board.complete() && !gathering.counted) {
     gathering.counted = any_complete_ = true;
@@ -125,6 +126,17 @@ void RendezvousServer::decide(Gathering& gathering, int64_t now) {
   } while (failed != board.failed());
 }
 
+void RendezvousServer::tell_progress(Gathering& gathering, int64_t now) {
+  if (gathering.marks.passed(now) == 0 || gathering.board.nranks() == 0) return;
+  JoinAnswer answer;
+  answer.progress = gathering.board.progress();
+  for (Client& client : clients_) {
+    if (client.at != &gathering || !client.is(Stage::kWaiting)) continue;
+    client.out += framed(encode(answer));
+    write(client);
+  }
+}
+
 short RendezvousServer::events_of(const Client& client) {
   if (client.is(Stage::kHandshake)) return client.exchange.awaited_event();
   return client.has_output() ? POLLIN | POLLOUT : POLLIN;
@@ -133,7 +145,7 @@ short RendezvousServer::events_of(const Client& client) {
 int RendezvousServer::timeout_ms(int64_t now) const {
   int64_t due = kNever;
   for (const Gathering& one : gatherings_) {
-    if (!one.board.decided()) due = std::min(due, one.deadline_ns);
+    if (!one.board.decided()) due = std::min({due, one.deadline_ns, one.marks.next_ns()});
     if (one.failed_at_ns != kNever && one.failed_at_ns + one.stay_ns() > now)
       due = std::min(due, one.failed_at_ns + one.stay_ns());
   }

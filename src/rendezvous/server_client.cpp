@@ -118,7 +118,7 @@ void RendezvousServer::write(Client& client) {
     if (sent.value() == 0) return;
     client.out_at += sent.value();
   }
-  if (client.at != nullptr) client.at->no_longer_waits(client.rank);
+  if (client.at != nullptr && !client.is(Stage::kWaiting)) client.at->no_longer_waits(client.rank);
   if (client.last) end_sending(client.socket.get());  // the rank reads it and then closes the connection
 }
 

@@ -71,6 +71,7 @@ class RendezvousServer {
   void decide(int64_t now);
   void decide(Gathering& gathering, int64_t now);
   void answer_all(Gathering& gathering, int64_t now);
+  void tell_progress(Gathering& gathering, int64_t now);
   bool others_are_coming() const;
   void drop_late(int64_t now);
   void shut_down();

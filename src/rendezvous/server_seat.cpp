@@ -68,7 +68,7 @@ Gathering& RendezvousServer::open_gathering() {
     const auto at = one++;
     if (over(*at, now) && !lives(*at)) gatherings_.erase(at);
   }
-  return gatherings_.emplace_back(kNever);
+  return gatherings_.emplace_back(kNever, now);
 }
 
 // Notes which communicators have ended.

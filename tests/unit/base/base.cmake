@@ -9,4 +9,5 @@ trestle_test(NAME base_test LABEL unit LIBS trestle_base SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/operation_number_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/rank_names_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/transport_kinds_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/values_test.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/values_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/wait_marks_test.cpp)

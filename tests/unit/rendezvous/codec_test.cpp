@@ -189,9 +189,11 @@ TEST(JoinMessageTest, RoundTripAndRankLists) {
   answer.addresses = {"a", "b"};
   answer.names = {"rank 1 (host a, pid 1)", "", "rank 2"};
   answer.holder = "rank 0";
+  answer.progress = "1 of 2";
   answer.job.fill(std::byte{7});
   EXPECT_EQ(decode_join_answer(encode(answer)).value().names, answer.names);
   EXPECT_EQ(decode_join_answer(encode(answer)).value().holder, answer.holder);
+  EXPECT_EQ(decode_join_answer(encode(answer)).value().progress, answer.progress);
   EXPECT_EQ(decode_join_answer(encode(answer)).value().job, answer.job);
   const JoinReport report{{Code::kTimeout, "too late"}};
   EXPECT_EQ(decode_join_report(encode(report)).value().error.message, report.error.message);

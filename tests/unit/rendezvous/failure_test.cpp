@@ -43,7 +43,7 @@ class Ghost {
   JoinAnswer hear() {
     std::string header(4, '\0');
     const Status read = receive_all_before(socket_.get(), std::as_writable_bytes(std::span(header)), {});
-    if (!read.ok()) return {read.error(), {}, {}, 0, {}};
+    if (!read.ok()) return {read.error(), {}, {}, 0, {}, {}, {}};
     size_t length = 0;
     for (size_t i = 4; i-- > 0;) length = length << 8 | static_cast<uint8_t>(header[i]);
     std::string body(length, '\0');

@@ -227,7 +227,8 @@ TEST(Inventory, AnAliasIsAnAddressOfItsInterface) {
 }
 
 TEST(Inventory, InterfacesHaveNoFaultAtAnAddressOfTheirs) {
-  for (const HostInterface& interface : read_interfaces().value()) {
+  const auto interfaces = read_interfaces().value();
+  for (const HostInterface& interface : interfaces) {
     for (const InterfaceAddress& one : interface.addresses) {
       const std::string fault = interface_fault(interface.name, one.address);
       EXPECT_EQ(fault.empty(), interface.running) << format_host(one.address) << ": " << fault;
