@@ -15,6 +15,7 @@
 #include "rendezvous/meeting.h"
 #include "rendezvous/message.h"
 #include "rendezvous/rank_info.h"
+#include "rendezvous/root_lookup.h"
 #include "rendezvous/server.h"
 #include "rendezvous/try_root.h"
 
@@ -70,7 +71,7 @@ Error nobody_there(const Root& root, const Error& error) {
                           " already, or its deadline (TRESTLE_TIMEOUT) has passed: " + error.message};
 }
 
-Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
+Result<UniqueFd> reach_root(const BootstrapConfig& config, Root root, const WaitLimit& limit) {
   Seen seen;
   int secret_refusals = 0;
   int other_versions = 0;
@@ -87,6 +88,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, const Root& root, con
     bool silent = false;
     size_t gone = 0;  // at how many of the addresses
     Error why_gone;
+    if (root.lookup != nullptr) root.lookup->follow(root.candidates);
     for (const SocketAddress& candidate : root.candidates) {
       RootAttempt made = try_root(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);

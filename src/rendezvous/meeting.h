@@ -42,6 +42,8 @@ struct Meeting {
   }
 };
 
+class RootLookup;
+
 // The address of the root, and how the ranks recognise it.
 struct Root {
   std::string name;   // as the user gave it
@@ -54,6 +56,8 @@ struct Root {
   std::string job_name;   // of the launcher or TRESTLE_JOB; "": the job has none
   // Of the rendezvous in this process, if rank 0 has one at a named place.
   std::shared_ptr<RendezvousHold> hold;
+
+  std::shared_ptr<RootLookup> lookup;  // of its name, while nobody is reached; nullptr: it stays where it is
 
   // The process that holds the rendezvous, for error messages.
   const char* holder() const {
@@ -76,9 +80,6 @@ void clean_store(const std::string& directory);
 // What the ranks of a job have in common at a named place: its port, as the user gave it, and the name of the job ("":
 // none). The host may be spelled differently.
 JobId job_at(uint16_t port, const std::string& job_name);
-
-// Sleeps for pause_ns, unless the limit is reached first.
-Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 
 // Listens on each rail of this host that TRESTLE_SOCKET_IFNAME and the family allow, on a port of the configured range.
 // At least one. left_out: gets what speaks against each of the other interfaces.

@@ -1,6 +1,4 @@
 // Finds the root of a rendezvous, and starts it in rank 0's process.
-#include <poll.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -9,6 +7,7 @@
 #include "rendezvous/meeting.h"
 #include "rendezvous/pmi/launcher_place.h"
 #include "rendezvous/pmi/pmix_client.h"
+#include "rendezvous/root_lookup.h"
 #include "rendezvous/serve_root.h"
 #include "rendezvous/server.h"
 
@@ -145,18 +144,6 @@ JobId job_at(uint16_t port, const std::string& job_name) {
   return job_id("port " + std::to_string(port) + " of " + job_name);
 }
 
-Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
-  const int64_t until = monotonic_clock().now_ns() + pause_ns;
-  while (true) {
-    const int64_t now = monotonic_clock().now_ns();
-    if (limit.aborted != nullptr && limit.aborted->load()) return Error{Code::kAborted, "the communicator was aborted"};
-    if (now >= limit.deadline_ns) return Error{Code::kTimeout, "the deadline passed"};
-    if (now >= until) return {};
-    const int64_t left_ms = (std::min(until, limit.deadline_ns) - now) / 1'000'000 + 1;
-    ::poll(nullptr, 0, static_cast<int>(std::min<int64_t>(left_ms, 20)));
-  }
-}
-
 Status check_place(const BootstrapConfig& config) {
   if (!config.communicator_id.empty()) {
     const Result<HostPort> at = parse_host_port(config.communicator_id);
@@ -178,14 +165,11 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
   root.place =
       "the rendezvous at " + root.name + " (" + place.variable + (one ? ")" : ", " + place.port_variable + ")");
   const AddressFamily family = TRY(parse_family(config.family));
-  Result<std::vector<SocketAddress>> resolved = resolve_addresses(root.name, family);
+  const Result<Addresses> resolved = resolve_before(root.name, family, limit);
   if (!resolved.ok()) return Error{resolved.error().code, place.variable + ": " + resolved.error().message};
-  for (uint16_t i = 0; i < place.ports && place.at.port + i <= 65535; ++i) {
-    for (SocketAddress address : resolved.value()) {
-      address.set_port(static_cast<uint16_t>(place.at.port + i));
-      root.candidates.push_back(address);
-    }
-  }
+  root.candidates = at_ports(resolved.value(), place.at.port, place.ports);
+  if (config.rank != 0 && !parse_host(place.at.host).ok())
+    root.lookup = std::make_shared<RootLookup>(place.at, family, place.ports);
   root.job = job_at(place.at.port, place.job);
   root.job_name = place.job;
   root.secret = config.secret.empty() ? place.secret : job_secret(config.secret);

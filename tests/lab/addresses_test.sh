@@ -19,7 +19,8 @@ rank() {
     "$LAB_BUILD/tests/sum_once" ${id:+"$id"} >"$files/out.$rank" 2>&1
 }
 
-# start VARIABLE=VALUE...: all ranks, each with what special[RANK] adds; codes[RANK] is how it ended.
+# start VARIABLE=VALUE...: all ranks, each with what special[RANK] adds; codes[RANK] is how it ended. $meanwhile is done
+# while they run.
 start() {
   local rank jobs=()
   rm -f "$files"/out.* "$files/id"
@@ -27,6 +28,8 @@ start() {
     rank "$rank" "$@" ${special[rank]:+"${special[rank]}"} &
     jobs[rank]=$!
   done
+  job=${jobs[0]}
+  $meanwhile
   for ((rank = 0; rank < kRanks; ++rank)); do
     codes[rank]=0
     wait "${jobs[rank]}" || codes[rank]=$?
@@ -41,6 +44,19 @@ meet() {
     ((codes[rank] == 0)) || fail "$1: rank $rank failed"
     grep -q '^the sum is 10$' "$files/out.$rank" || fail "$1: the sum of rank $rank is wrong"
   done
+}
+
+name_it() {
+  until_said "the host 'nodea' is not known" $kRanks
+  printf '10.77.2.1 nodea\n' | tee -a "$files/hosts.1" >>"$files/hosts.0"
+}
+
+# Ranks have tried the wrong address.
+correct_it() {
+  until "$lab" exec 2 -- ip neigh show to 10.77.2.9 | grep -q 10.77.2.9; do
+    kill -0 "$job" 2>/dev/null || fail "the job ended before it tried the wrong address"
+  done
+  printf '10.77.2.1 nodea\n' >"$files/hosts.1"
 }
 
 meet_in_every_way() {
@@ -86,7 +102,7 @@ to_loopback() {
 if [[ "${3:-}" == --inside ]]; then
   printf '127.0.0.1 localhost\n127.0.1.1 nodea\n' >"$files/hosts.0"
   printf '127.0.0.1 localhost\n10.77.2.1 nodea\n127.0.1.1 nodeb\n' >"$files/hosts.1"
-  codes=() special=() id=
+  codes=() special=() id='' meanwhile=''
   meet MASTER_ADDR MASTER_ADDR=nodea
   meet TRESTLE_COMM_ID TRESTLE_COMM_ID=nodea:29510
   meet TRESTLE_RAILS MASTER_ADDR=nodea TRESTLE_RAILS='shm;d2'
@@ -110,7 +126,21 @@ if [[ "${3:-}" == --inside ]]; then
   start TRESTLE_TIMEOUT=10s
   grep -q 'the unique id was made on another host, which can be reached from itself only, at 127.0.0.1:' \
     "$files"/out.[23] || fail "a rank of another host takes an id of loopback"
-  special=()
+  special=() id=
+
+  # Names that get an address, or another one, while ranks wait, and one that can never have any.
+  for hosts in 0 1; do printf '127.0.0.1 localhost\n' >"$files/hosts.$hosts"; done
+  meanwhile=name_it
+  meet "a name that comes late" MASTER_ADDR=nodea
+  printf '10.77.2.9 nodea\n' >"$files/hosts.1"
+  meanwhile=correct_it
+  meet "an address that nobody has" TRESTLE_COMM_ID=nodea:29520
+  meanwhile=
+  start MASTER_ADDR=node..a TRESTLE_TIMEOUT=10m
+  (($(said "MASTER_ADDR: 'node..a' is not the name of a host: there is nothing between two dots") == kRanks)) ||
+    fail "an empty label is not refused"
+  start MASTER_ADDR=nosuch TRESTLE_TIMEOUT=1s
+  (($(said "the host of 'nosuch:29500' was not found in time: ") == kRanks)) || fail "an unknown name is not said"
 
   printf '127.0.0.1 localhost\n127.0.1.1 nodea\n' >"$files/hosts.0"
   printf '127.0.0.1 localhost\n10.9.0.1 nodea\n' >"$files/hosts.1"

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "rendezvous/pmi/mpi_library.h"
+#include "transport/socket/name_lookup.h"
 
 namespace trestle {
 namespace {
@@ -72,7 +73,7 @@ Result<PmiConversation> PmiConversation::open(const LauncherSpace& space, const 
   PmiConversation made;
   if (!space.pmi_fd) {
     made.name_ = "PMI of the launcher (PMI_PORT=" + space.pmi_port + ")";
-    const auto addresses = resolve_addresses(space.pmi_port);
+    const auto addresses = resolve_before(space.pmi_port, AddressFamily::kAny, limit);
     if (!addresses.ok()) return made.said(addresses.error());
     Result<UniqueFd> connected = connect_before(addresses.value(), limit);
     if (!connected.ok()) return made.said(connected.error());

@@ -2,19 +2,14 @@
 
 #include <dlfcn.h>
 #include <pmix.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
-#include "base/thread.h"
-#include "base/unique_fd.h"
 #include "rendezvous/pmi/mpi_library.h"
+#include "transport/socket/side_call.h"
 
 namespace trestle {
 namespace {
@@ -115,14 +110,6 @@ Result<std::string> whole_exchange(const Pmix& pmix, const std::string& text) {
   return result;
 }
 
-// Shared by the waiting thread and the one inside PMIx, whose calls have no deadline.
-struct Task {
-  Pmix pmix;
-  std::string text;
-  UniqueFd done;  // an eventfd
-  Result<std::string> result{Error{Code::kInternalError, "PMIx did not run"}};
-};
-
 }  // namespace
 
 Status pmix_probe() {
@@ -131,21 +118,10 @@ Status pmix_probe() {
 }
 
 Result<std::string> exchange_over_pmix(const std::string& text, const WaitLimit& limit) {
-  const auto task = std::make_shared<Task>();
-  task->pmix = TRY(load_pmix());
-  task->text = text;
-  task->done = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
-  if (!task->done) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
-  Thread thread = TRY(Thread::start("PMIx", [task] {
-    task->result = whole_exchange(task->pmix, task->text);
-    (void)eventfd_write(task->done.get(), 1);
-  }));
-  const Status waited = wait_before(task->done.get(), POLLIN, limit);
-  if (waited.ok()) {
-    thread.join();
-    return std::move(task->result);
-  }
-  thread.detach();  // it stays inside PMIx, which cannot be interrupted, until the process ends
+  const Pmix pmix = TRY(load_pmix());
+  auto exchange = TRY(SideCall<std::string>::start("PMIx", [pmix, text] { return whole_exchange(pmix, text); }));
+  const Status waited = exchange.wait_before(limit);
+  if (waited.ok()) return exchange.take();
   if (waited.error().code != Code::kTimeout) return waited.error();
   return Error{Code::kTimeout,
                "not all processes of the job came to PMIx's fence in time, which exchanges the address of the "

@@ -52,30 +52,6 @@ SocketAddress canonical(const SocketAddress& address) {
   return stored(plain);
 }
 
-Result<std::vector<SocketAddress>> look_up(std::string_view text, AddressFamily family, int flags) {
-  const HostPort parts = TRY(parse_host_port(text));
-  addrinfo hints{};
-  hints.ai_family = family == AddressFamily::kIpv4 ? AF_INET : family == AddressFamily::kIpv6 ? AF_INET6 : AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(parts.host.c_str(), std::to_string(parts.port).c_str(), &hints, &list);
-  if (failed != 0) {
-    if ((flags & AI_NUMERICHOST) != 0) return bad_address(text, "the host is not a numeric IPv4 or IPv6 address");
-    return Error{Code::kInvalidArgument,
-                 "the host of '" + std::string(text) + "' was not found: " + gai_strerror(failed)};
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
-  std::vector<SocketAddress> found;
-  for (const addrinfo* item = list; item != nullptr; item = item->ai_next) {
-    SocketAddress address;
-    std::memcpy(&address.storage, item->ai_addr, item->ai_addrlen);
-    address.length = item->ai_addrlen;
-    found.push_back(address);
-  }
-  return found;
-}
-
 }  // namespace
 
 Result<AddressFamily> parse_family(std::string_view text) {
@@ -149,11 +125,19 @@ std::string format_host_port(const HostPort& place) {
 }
 
 Result<SocketAddress> parse_address(std::string_view text) {
-  return TRY(look_up(text, AddressFamily::kAny, AI_NUMERICHOST)).front();
-}
-
-Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family) {
-  return look_up(text, family, 0);
+  const HostPort parts = TRY(parse_host_port(text));
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  if (getaddrinfo(parts.host.c_str(), std::to_string(parts.port).c_str(), &hints, &list) != 0)
+    return bad_address(text, "the host is not a numeric IPv4 or IPv6 address");
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  SocketAddress address;
+  std::memcpy(&address.storage, list->ai_addr, list->ai_addrlen);
+  address.length = list->ai_addrlen;
+  return address;
 }
 
 std::string format_address(const SocketAddress& address) {

@@ -22,12 +22,6 @@ Result<int> next_slice_ms(const WaitLimit& limit) {
   return static_cast<int>(std::min<int64_t>(kSliceMs, (left_ns + 999'999) / 1'000'000));
 }
 
-Status pause_before(int64_t ns, const WaitLimit& limit) {
-  const int slice_ms = TRY(next_slice_ms(limit));
-  (void)::poll(nullptr, 0, static_cast<int>(std::min<int64_t>(slice_ms, ns / 1'000'000)));
-  return {};
-}
-
 // One attempt to reach one address. An unreachable one is kRemoteError.
 Result<UniqueFd> connect_once(const SocketAddress& address, const WaitLimit& limit) {
   UniqueFd fd = TRY(start_connect(address));
@@ -38,6 +32,16 @@ Result<UniqueFd> connect_once(const SocketAddress& address, const WaitLimit& lim
 }
 
 }  // namespace
+
+Status pause_before(int64_t pause_ns, const WaitLimit& limit) {
+  const int64_t until = monotonic_clock().now_ns() + pause_ns;
+  while (true) {
+    const int slice_ms = TRY(next_slice_ms(limit));
+    const int64_t left_ns = until - monotonic_clock().now_ns();
+    if (left_ns <= 0) return {};
+    (void)::poll(nullptr, 0, static_cast<int>(std::min<int64_t>(slice_ms, left_ns / 1'000'000 + 1)));
+  }
+}
 
 Status wait_before(int fd, short events, const WaitLimit& limit) {
   for (;;) {

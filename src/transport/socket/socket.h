@@ -4,7 +4,7 @@
 //
 // Plain functions over descriptors that the caller owns; any thread, one at a time per descriptor. Every socket made
 // here is nonblocking and close-on-exec. No call raises SIGPIPE. Functions whose name ends in `_before` block (poll)
-// until a time limit. No other function blocks, except resolve_addresses, which may ask a name server. Errors:
+// until a time limit. No other function blocks. Errors:
 // kRemoteError when the peer is gone or refuses, kTimeout, kAborted, kInvalidArgument for texts and names, kSystemError
 // for the rest. Error messages give the system's reason; callers add the name of the peer.
 #pragma once
@@ -51,9 +51,6 @@ struct SocketAddress {
 
 // Numeric only: "10.0.0.1:5000", "[fe80::1%eth0]:5000".
 Result<SocketAddress> parse_address(std::string_view text);
-// Addresses and host names ("node3:5000"), in the system's order of preference; never empty. May block on a name
-// server.
-Result<std::vector<SocketAddress>> resolve_addresses(std::string_view text, AddressFamily family = AddressFamily::kAny);
 // A text that parse_address can read.
 std::string format_address(const SocketAddress& address);
 // The address without the port: equal for all connections of a host.
@@ -223,6 +220,8 @@ struct WaitLimit {
   const std::atomic<bool>* aborted = nullptr;  // checked every 20 ms; may be null
 };
 
+// Sleeps for pause_ns, unless the limit is reached first: kTimeout, kAborted.
+Status pause_before(int64_t pause_ns, const WaitLimit& limit);
 // `events`: POLLIN, POLLOUT. Returns when poll(2) reports anything; kTimeout, kAborted.
 Status wait_before(int fd, short events, const WaitLimit& limit);
 Status send_all_before(int fd, std::span<const std::byte> data, const WaitLimit& limit);

@@ -6,11 +6,13 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "transport/socket/name_lookup.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -129,6 +131,72 @@ TEST(HostPort, IsWrittenSoThatItIsReadBack) {
     EXPECT_EQ(format_host_port(c.place), c.text);
     EXPECT_EQ(format_host_port(parse_host_port(c.text).value()), c.text);
   }
+}
+
+TEST(HostName, ThatCanBeNoneIsSaidAtOnce) {
+  for (const char* host :
+       {"node3", "trainer-0.trainer", "a.b.c.", "my_app_1", "123456789012", "10.0.0.x", "x.1.2.3", "n\xc3\xb6"})
+    EXPECT_EQ(why_no_host(host), "") << host;
+  const std::string label(63, 'x');
+  EXPECT_EQ(why_no_host(label + "." + label + "." + label), "");
+  const struct {
+    std::string host;
+    const char* why;
+  } kCases[] = {{"node 3", "no name has the character ' '"},
+                {"node/3", "no name has the character '/'"},
+                {"no\tde", "it has a control character"},
+                {"node..a", "there is nothing between two dots or at an end"},
+                {".node", "there is nothing between two dots or at an end"},
+                {".", "there is nothing between two dots or at an end"},
+                {label + "x", "no name has more than 63 bytes between two dots"},
+                {label + "." + label + "." + label + "." + label, "no name has more than 253 bytes"},
+                {"10.0.0.256", "it is no IPv4 address"},
+                {"fd00::zz", "it is no IPv6 address"}};
+  for (const auto& c : kCases) {
+    EXPECT_EQ(why_no_host(c.host), c.why);
+    const WaitLimit past{monotonic_clock().now_ns(), nullptr};  // it would end what is looked up
+    const auto found = resolve_before(format_host_port({c.host, 80}), AddressFamily::kAny, past);
+    ASSERT_FALSE(found.ok()) << c.host;
+    EXPECT_EQ(found.error().code, Code::kInvalidArgument);
+    EXPECT_TRUE(found.error().message.ends_with(c.why)) << found.error().message;
+  }
+}
+
+TEST(HostName, OfANumericAddressIsItself) {
+  for (const char* text : {"127.0.0.1:80", "[::1]:80", "10.9.8.7:1"}) {
+    const SocketAddress address = parse_address(text).value();
+    const bool is_v4 = address.family() == AddressFamily::kIpv4;
+    EXPECT_EQ(resolve_before(text, AddressFamily::kAny, {}).value(), Addresses{address}) << text;
+    EXPECT_EQ(resolve_before(text, address.family(), {}).value(), Addresses{address}) << text;
+    const auto other = resolve_before(text, is_v4 ? AddressFamily::kIpv6 : AddressFamily::kIpv4, {});
+    ASSERT_FALSE(other.ok()) << text;
+    EXPECT_EQ(other.error().code, Code::kInvalidArgument);
+  }
+  EXPECT_FALSE(resolve_before("node3", AddressFamily::kAny, {}).ok()) << "no port";
+}
+
+// A call that has no end, as of a name server that does not answer.
+TEST(SideCall, IsGivenUpAtTheLimitAndGoesOnAlone) {
+  std::promise<int> end;
+  const auto ends = std::make_shared<std::future<int>>(end.get_future());
+  std::promise<void> ended;
+  {
+    auto call = SideCall<int>::start("test", [ends, &ended]() -> Result<int> {
+      const int result = ends->get();
+      ended.set_value();
+      return result;
+    });
+    ASSERT_TRUE(call.ok()) << call.error().message;
+    const std::atomic<bool> aborted{true};
+    EXPECT_EQ(call.value().wait_before({kNever, &aborted}).error().code, Code::kAborted);
+    EXPECT_EQ(call.value().wait_before({monotonic_clock().now_ns(), nullptr}).error().code, Code::kTimeout);
+    EXPECT_FALSE(call.value().ended());
+  }
+  end.set_value(7);
+  ended.get_future().wait();
+  auto call = SideCall<int>::start("test", []() -> Result<int> { return 5; });
+  ASSERT_TRUE(call.value().wait_before({}).ok());
+  EXPECT_EQ(call.value().take().value(), 5);
 }
 
 SocketAddress loopback_address() {
