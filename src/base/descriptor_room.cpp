@@ -57,10 +57,10 @@ std::string limits_text(const rlimit& limit) {
   return "ulimit -n is " + std::to_string(limit.rlim_cur) + ", its hard limit " + std::to_string(limit.rlim_max);
 }
 
-// Fewer than half of the limit leave the rest of the program enough. Some of the open ones may belong to rooms: then
-// the limit becomes higher than it need be.
+// Less than a quarter of the limit leaves the rest of the program enough. Some of the open ones may belong to rooms:
+// then the limit becomes higher than it need be.
 std::string make_room(size_t count) {
-  if (2 * count < limits().rlim_cur) return "";
+  if (4 * count < limits().rlim_cur) return "";
   raise_to(count + open_descriptors());
   const rlimit limit = limits();
   if (count <= limit.rlim_cur) return "";

@@ -13,7 +13,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -23,14 +22,11 @@ namespace trestle {
 // This process may open no descriptors, until it ends.
 //
 // It lowers the limit of open files instead of using all up: another thread may close some at any time, for example a
-// server of an earlier test that ends late. Below this limit are only the standard streams, which nobody closes. poll()
-// fails for more entries than the limit.
+// server of an earlier test that ends late. Below this limit are only the standard streams, which no UniqueFd takes.
+// poll() fails for more entries than the limit.
 class NoDescriptorsLeft {
  public:
   NoDescriptorsLeft() {
-    UniqueFd fd = open();
-    for (; fd && fd.get() < kStandardStreams; fd = open()) streams_.push_back(std::move(fd));
-    fd.reset();
     EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
     const rlimit none{kStandardStreams, before_.rlim_max};
     EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -48,7 +44,6 @@ class NoDescriptorsLeft {
   }
 
   rlimit before_{};
-  std::vector<UniqueFd> streams_;  // those that this process was started without
 };
 
 // A stream socket that connects when no descriptors are left. It is made before.

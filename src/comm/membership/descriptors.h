@@ -10,10 +10,13 @@
 namespace trestle {
 
 inline size_t descriptors_of_rank(int32_t ranks) {
-  constexpr size_t kMesh = 1;       // beside its connections
-  constexpr size_t kTransport = 4;  // a listener, one that waits for events, a connection each way
+  constexpr size_t kMesh = 1;  // beside its connections
   constexpr size_t kEngine = 2;
-  return kMesh + 2 * static_cast<size_t>(dissemination_steps(ranks)) + kTransport + kEngine;
+  constexpr size_t kLoopback = 1;
+  constexpr size_t kTransport = 4;  // a listener, one that waits for events, a connection each way
+  constexpr size_t kBoard = 1;
+  const auto connections = 2 * static_cast<size_t>(dissemination_steps(ranks));
+  return kMesh + connections + kEngine + kLoopback + kTransport + kBoard;
 }
 
 }  // namespace trestle

@@ -130,8 +130,8 @@ void warn_without_shared_memory(const RankInfo& mine, const TopologyRequest& req
     const TransportKind used = routing.transport(mine.rank, peer);
     if (used == sharing.transport(mine.rank, peer)) continue;
     if (!warned.get().first(mine.place.no_shared_memory)) return;
-    LOG(kWarn, kInit, "%s %s: the ranks of this host use %s instead, as they would with TRESTLE_TRANSPORT=%s",
-        rank_name(mine).c_str(), mine.place.no_shared_memory.c_str(), to_string(used), to_string(used));
+    LOG(kWarn, kInit, "%s %s; so the ranks of this host use %s, as with TRESTLE_TRANSPORT=%s", rank_name(mine).c_str(),
+        mine.place.no_shared_memory.c_str(), to_string(used), to_string(used));
     return;
   }
 }
@@ -155,7 +155,7 @@ class Wirer {
     wiring_.topology = TRY(choose_topology(request, places));
     const std::vector<DimensionRails> said = TRY(parse_rails(settings_.config.rails));
     const Whereabouts at = whereabouts(places);
-    rails_ = TRY(named_rails(wiring_.topology, said, first_entry(wiring_.topology, at, said)));
+    rails_ = TRY(named_rails_of(said, at));
     wiring_.nominal = wiring_.topology;
     RankRails known = at.hosts > 1 ? known_rails() : RankRails{};
     TRY(agree_on_topology(bootstrap_, settings_, std::move(known), wiring_, deadline_ns_));
@@ -188,6 +188,18 @@ class Wirer {
     if (!facts_of(kind).authenticated) chosen.endpoint.secret.clear();
     if (rails.by_topology) chosen.endpoint.interface = rails.interfaces;
     return chosen;
+  }
+
+  // A transport that TRESTLE_RAILS names may be missing because a rank cannot share memory.
+  Result<std::vector<NamedRails>> named_rails_of(const std::vector<DimensionRails>& said, const Whereabouts& at) const {
+    auto rails = named_rails(wiring_.topology, said, first_entry(wiring_.topology, at, said));
+    if (rails.ok()) return rails;
+    for (const RankInfo& info : wiring_.infos) {
+      const std::string& refused = info.place.no_shared_memory;
+      if (!refused.empty())
+        return Error{Code::kSystemError, rank_name(info) + " " + refused + "; " + rails.error().message};
+    }
+    return rails;
   }
 
   // What this rank knows of its rails in dimensions whose bandwidth nothing says. Wrong names show when the transport

@@ -98,7 +98,7 @@ TEST(DescriptorLimit, HardIsSaidToAllRanks) {
   ranks::Job job;
   job.ranks = 2;
   job.body = [](ranks::Process& process) {
-    if (process.rank == 1) leave(8, 8);
+    if (process.rank == 1) leave(9, 9);
     trestleComm_t comm = nullptr;
     EXPECT_TRUE(ranks::refused(ranks::join(process, {.ranks = 2}, &comm), trestleSystemError,
                                {"rank 1 (", "a communicator of 2 ranks needs ", "ulimit -n is "}));

@@ -132,6 +132,18 @@ TEST(RefusedCalls, AreAnErrorWhereShmWasAskedFor) {
   }
 }
 
+// TRESTLE_RAILS has its transport's name for a dimension without interfaces.
+TEST(RefusedCalls, AreAnErrorWhereTheRailsSayShm) {
+  const TemporaryFolder folder;
+  ranks::Job job = job_without(calls()[0], folder, [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    EXPECT_TRUE(ranks::refused(ranks::join(process, {.ranks = 3}, &comm), trestleSystemError,
+                               {"rank 1 (", "memfd_create", "TRESTLE_RAILS says shm", "TRESTLE_TRANSPORT"}));
+  });
+  job.env = [](int) { return ranks::Env{{"TRESTLE_RAILS", "shm"}}; };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
 }  // namespace
 }  // namespace refused_calls_test
 }  // namespace process_limits
