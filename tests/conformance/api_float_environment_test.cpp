@@ -2,6 +2,7 @@
 // it back after every call, and threads of the library do not inherit it. Ranks and runs would have different bits
 // otherwise.
 #include <gtest/gtest.h>
+#include <trestle/compress.h>
 
 #include <atomic>
 #include <cfenv>
@@ -231,6 +232,28 @@ TEST(ApiFloatEnvironment, OfACallerThatTrapsEndsNoProcess) {
       EXPECT_NE(trapping & FE_OVERFLOW, 0);
       EXPECT_TRUE(std::isnan(result[0]) && std::isnan(result.back()));
     }
+  });
+}
+
+// What an exchange of top-k adds itself, in the thread that calls.
+TEST(ApiFloatEnvironment, OfACallerReachesNoSparseSum) {
+  ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
+    trestleTopKConfig_t config = TRESTLE_TOP_K_CONFIG_INITIALIZER;
+    config.method = trestleTopKExact;
+    config.ratio = 1;
+    config.startup = config.perByte = 1e-9;
+    trestleTopK_t topk = nullptr;
+    ASSERT_TRUE(succeeded(trestleTopKCreate(&topk, comm, 999, &config), comm));
+    const std::vector<float> gradient = inputs<float>(999, rank);
+    std::vector<float> right;
+    for (const Mode mode : kModes) {
+      std::vector<float> result(gradient.size()), residual(gradient.size());
+      const InMode set(mode);
+      EXPECT_TRUE(succeeded(trestleAllReduceTopK(gradient.data(), residual.data(), result.data(), topk), comm));
+      if (mode == Mode::kDefault) right = result;
+      EXPECT_TRUE(same_bits(result, right)) << "mode " << static_cast<int>(mode);
+    }
+    EXPECT_TRUE(succeeded(trestleTopKDestroy(topk), comm));
   });
 }
 
