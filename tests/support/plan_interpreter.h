@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -42,6 +43,9 @@ class PlanInterpreter {
   float* output(size_t rank, uint32_t block) {
     return at(rank, Space::kOutput, output_blocks(plans_[rank]) == 1 ? block : block ^ plans_[rank].turned);
   }
+
+  // What a reduction multiplies a source by: of a rank, by index into its plan's sources.
+  std::function<float(size_t rank, size_t source)> factor = [](size_t, size_t) { return 1.0f; };
 
   void run(uint64_t seed) {
     Rng rng(seed);
@@ -122,10 +126,13 @@ class PlanInterpreter {
       const Source& source = plans_[node.rank].sources[i];
       sources.push_back(source.peer == kLocal ? local(node, source) : message(from[next++]));
     }
+    const auto added = [&](size_t k, size_t e) {
+      return s.kind == StepKind::kReduce ? sources[k][e] * factor(node.rank, s.first_source + k) : sources[k][e];
+    };
     float* destination = at(node.rank, s.destination.space, s.destination.first + node.position);
     for (size_t e = 0; e < elements_; ++e) {
-      float sum = sources[0][e];
-      for (size_t k = 1; k < sources.size(); ++k) sum += sources[k][e];
+      float sum = added(0, e);
+      for (size_t k = 1; k < sources.size(); ++k) sum += added(k, e);
       destination[e] = sum;
     }
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "plan/sums.h"
 #include "support/plan_groups.h"
 #include "support/plan_interpreter.h"
 
@@ -25,8 +26,10 @@ Values rounding_inputs(size_t ranks, size_t count) {
 }
 
 // Returns the outputs by rank. `inputs` hold the logical blocks of each rank's input, in order.
-Values run(const std::vector<Plan>& plans, const Values& inputs, size_t elements, uint64_t seed) {
+Values run(const std::vector<Plan>& plans, const Values& inputs, size_t elements, uint64_t seed,
+           const std::function<float(size_t rank, size_t source)>& factor = {}) {
   PlanInterpreter interpreter(plans, elements);
+  if (factor) interpreter.factor = factor;
   for (size_t r = 0; r < plans.size(); ++r) {
     for (uint32_t b = 0; b < input_blocks(plans[r]); ++b) {
       std::copy_n(inputs[r].data() + b * elements, elements, interpreter.input(r, b));
@@ -74,6 +77,34 @@ TEST_P(Bits, AllReduceGivesEveryRankTheSame) {
           magnitude += std::fabs(rank[i]);
         }
         ASSERT_NEAR(first[i], sum, magnitude * 1e-5) << row.name << ", " << size << " ranks";
+      }
+    }
+  }
+}
+
+// find_sums(): halving what is no sum halves every contribution once. Rank r contributes 2^r, so any other result
+// shows.
+TEST_P(Bits, EveryContributionIsFoundOnce) {
+  const Algorithm& row = algorithms()[GetParam()];
+  for (const PhaseKind kind : {PhaseKind::kReduceScatter, PhaseKind::kAllReduce, PhaseKind::kReduce}) {
+    for (int32_t size = 2; size <= 20; ++size) {
+      if (!row.serves(kind, size)) continue;
+      const int32_t root = size / 3;
+      const auto plans = plans_of_group(row, kind, size, root, InPlace::kOddRanks);
+      std::vector<std::vector<uint8_t>> sums;
+      Values inputs;
+      for (const Plan& plan : plans) {
+        const auto plan_of = [&](int32_t index) -> Result<Plan> {
+          return row.build({.kind = kind, .group_size = size, .me = index, .root = root, .in_place = plan.in_place});
+        };
+        sums.push_back(find_sums(plan, plan_of).value());
+        inputs.emplace_back(input_blocks(plan), static_cast<float>(1 << plan.me));
+      }
+      const Values outputs =
+          run(plans, inputs, 1, 9, [&](size_t rank, size_t source) { return sums[rank][source] != 0 ? 1.0f : 0.5f; });
+      for (const std::vector<float>& output : outputs) {
+        for (const float sum : output)
+          ASSERT_EQ(sum, static_cast<float>((1 << size) - 1) / 2) << row.name << " " << size;
       }
     }
   }
