@@ -2,7 +2,8 @@
 // kernels/, pure, any thread. All of it is constexpr: then nvcc compiles the same functions for the device, so equal
 // bits on both need no proof of their own.
 //
-// Element<type>: Stored is the type in memory, Value the type that is folded.
+// Element<type>: Stored is the type in memory, Value the type that is folded. kScalesFirst: an average multiplies what
+// it adds, instead of dividing the sum (ReduceSpec::average_over).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ template <class T>
 struct PlainElement {
   using Stored = T;
   using Value = T;
+  static constexpr bool kScalesFirst = false;
   static constexpr Value widen(Stored stored) { return stored; }
   static constexpr Stored narrow(Value value) { return value; }
 };
@@ -26,6 +28,7 @@ template <class StoredType, float (*kWiden)(StoredType), StoredType (*kNarrow)(f
 struct SmallElement {
   using Stored = StoredType;
   using Value = float;
+  static constexpr bool kScalesFirst = true;
   static constexpr Value widen(Stored stored) { return kWiden(stored); }
   static constexpr Stored narrow(Value value) { return kNarrow(value); }
 };
@@ -89,6 +92,11 @@ constexpr Value divide(Value value, uint32_t divisor) {
   } else {
     return static_cast<Value>(value / divisor);
   }
+}
+
+// What a source of an average is multiplied by, where kScalesFirst.
+constexpr float average_factor(uint32_t average_over, bool is_sum) {
+  return is_sum || average_over == 0 ? 1.0f : 1.0f / static_cast<float>(average_over);
 }
 
 }  // namespace trestle::kernels

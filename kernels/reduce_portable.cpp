@@ -9,6 +9,7 @@
 namespace trestle {
 namespace {
 
+using kernels::average_factor;
 using kernels::divide;
 using kernels::Element;
 using kernels::fold;
@@ -24,6 +25,23 @@ typename E::Stored load(const std::byte* source, size_t index) {
   return stored;
 }
 
+// Elements [begin, begin + count) of source number s.
+template <class E, ReduceOp op>
+void fold_source(typename E::Value* values, const std::byte* source, size_t begin, size_t count, const ReduceSpec& spec,
+                 size_t s) {
+  const auto fold_each = [&](const auto& value_of) {
+    for (size_t i = 0; i < count; ++i) {
+      const auto value = value_of(E::widen(load<E>(source, begin + i)));
+      values[i] = s == 0 ? value : fold<op>(values[i], value);
+    }
+  };
+  if constexpr (E::kScalesFirst) {
+    const float factor = average_factor(spec.average_over, spec.sums != nullptr && spec.sums[s] != 0);
+    if (spec.average_over > 0) return fold_each([=](float value) { return value * factor; });
+  }
+  fold_each([](auto value) { return value; });
+}
+
 template <DataType type, ReduceOp op>
 void reduce_loop(std::byte* dst, std::span<const std::byte* const> sources, size_t elements, const ReduceSpec& spec) {
   using E = Element<type>;
@@ -36,11 +54,8 @@ void reduce_loop(std::byte* dst, std::span<const std::byte* const> sources, size
   std::array<typename E::Value, kBatchElements> values;
   for (size_t begin = 0; begin < elements; begin += kBatchElements) {
     const size_t count = std::min(kBatchElements, elements - begin);
-    for (size_t i = 0; i < count; ++i) values[i] = E::widen(load<E>(sources[0], begin + i));
-    for (const std::byte* source : sources.subspan(1)) {
-      for (size_t i = 0; i < count; ++i) values[i] = fold<op>(values[i], E::widen(load<E>(source, begin + i)));
-    }
-    if (spec.average_over > 0) {
+    for (size_t s = 0; s < sources.size(); ++s) fold_source<E, op>(values.data(), sources[s], begin, count, spec, s);
+    if (!E::kScalesFirst && spec.average_over > 0) {
       for (size_t i = 0; i < count; ++i) values[i] = divide(values[i], spec.average_over);
     }
     for (size_t i = 0; i < count; ++i) {

@@ -1,9 +1,9 @@
 // How vectors of each element type are loaded, folded and stored. Included once per instruction set by Highway's
 // foreach_target.
 //
-// An element class defines the type in memory (Stored) and the type that is folded (Lane). Its functions take the tag
-// of the folded vector. The arithmetic is that of small_float.h, lane by lane. Every function is forced inline, because
-// it must be compiled for the instruction set of its caller.
+// An element class defines the type in memory (Stored), the type that is folded (Lane), and kScalesFirst (elements.h).
+// Its functions take the tag of the folded vector. The arithmetic is that of small_float.h, lane by lane. Every
+// function is forced inline, because it must be compiled for the instruction set of its caller.
 
 // Highway's include guard for headers that are included once per instruction set.
 #if defined(TRESTLE_VECTOR_ELEMENTS) == defined(HWY_TARGET_TOGGLE)
@@ -29,6 +29,7 @@ template <class T>
 struct Plain {
   using Stored = T;
   using Lane = T;
+  static constexpr bool kScalesFirst = false;
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const T* from) {
     return hn::LoadU(d, from);
@@ -48,6 +49,7 @@ template <class StoredType, class Derived>
 struct Narrow {
   using Stored = StoredType;
   using Lane = float;
+  static constexpr bool kScalesFirst = true;
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const Stored* from) {
     const hn::RebindToUnsigned<D> du;

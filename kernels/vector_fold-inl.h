@@ -21,6 +21,7 @@
 #include <span>
 
 #include "kernels/copy.h"
+#include "kernels/elements.h"
 #include "kernels/reduce.h"
 #include "kernels/vector_elements-inl.h"
 
@@ -29,11 +30,15 @@ namespace trestle::HWY_NAMESPACE {
 
 using Sources = std::span<const std::byte* const>;
 
-// The last steps for a folded vector: an optional division, and the kind of store.
+// What an average does (ReduceSpec::average_over), and the kind of store.
 template <class Lane>
 struct Finish {
-  Lane divisor = 0;  // 0: none
+  Lane divisor = 0;  // of the folded vector; 0: none
   bool streaming = false;
+  Lane factor = 1;  // of the sources that are no sums
+  const uint8_t* sums = nullptr;
+
+  HWY_INLINE Lane factor_of(size_t source) const { return sums != nullptr && sums[source] != 0 ? 1 : factor; }
 };
 
 // kSources > 0: a copy of the source pointers that the compiler can keep in registers. It could not keep the caller's
@@ -75,11 +80,21 @@ HWY_INLINE V divided(D d, V value, Lane divisor) {
   return value;
 }
 
+template <class E, class D>
+HWY_INLINE hn::Vec<D> loaded(D d, const typename E::Stored* from, typename E::Lane factor) {
+  if constexpr (E::kScalesFirst) {
+    if (factor != 1) return hn::Mul(E::load(d, from), hn::Set(d, factor));
+  }
+  (void)factor;
+  return E::load(d, from);
+}
+
 template <class E, class Op, class D, class List>
-HWY_INLINE hn::Vec<D> folded(D d, const List& sources, size_t index, typename E::Lane divisor) {
-  auto value = E::load(d, element<E>(sources[0], index));
-  for (size_t s = 1; s < sources.size(); ++s) value = Op::fold(value, E::load(d, element<E>(sources[s], index)));
-  return divided(d, value, divisor);
+HWY_INLINE hn::Vec<D> folded(D d, const List& sources, size_t index, const Finish<typename E::Lane>& finish) {
+  auto value = loaded<E>(d, element<E>(sources[0], index), finish.factor_of(0));
+  for (size_t s = 1; s < sources.size(); ++s)
+    value = Op::fold(value, loaded<E>(d, element<E>(sources[s], index), finish.factor_of(s)));
+  return divided(d, value, finish.divisor);
 }
 
 // Folds whole vectors of [begin, end). Returns where it stopped.
@@ -90,16 +105,18 @@ HWY_INLINE size_t fold_vectors(D d, std::byte* dst, const List& sources, size_t 
   size_t i = begin;
   for (; i + 4 * lanes <= end; i += 4 * lanes) {
     const auto* first = element<E>(sources[0], i);
-    auto v0 = E::load(d, first);
-    auto v1 = E::load(d, first + lanes);
-    auto v2 = E::load(d, first + 2 * lanes);
-    auto v3 = E::load(d, first + 3 * lanes);
+    auto factor = finish.factor_of(0);
+    auto v0 = loaded<E>(d, first, factor);
+    auto v1 = loaded<E>(d, first + lanes, factor);
+    auto v2 = loaded<E>(d, first + 2 * lanes, factor);
+    auto v3 = loaded<E>(d, first + 3 * lanes, factor);
     for (size_t s = 1; s < sources.size(); ++s) {
       const auto* next = element<E>(sources[s], i);
-      v0 = Op::fold(v0, E::load(d, next));
-      v1 = Op::fold(v1, E::load(d, next + lanes));
-      v2 = Op::fold(v2, E::load(d, next + 2 * lanes));
-      v3 = Op::fold(v3, E::load(d, next + 3 * lanes));
+      factor = finish.factor_of(s);
+      v0 = Op::fold(v0, loaded<E>(d, next, factor));
+      v1 = Op::fold(v1, loaded<E>(d, next + lanes, factor));
+      v2 = Op::fold(v2, loaded<E>(d, next + 2 * lanes, factor));
+      v3 = Op::fold(v3, loaded<E>(d, next + 3 * lanes, factor));
     }
     v0 = divided(d, v0, finish.divisor);
     v1 = divided(d, v1, finish.divisor);
@@ -119,7 +136,7 @@ HWY_INLINE size_t fold_vectors(D d, std::byte* dst, const List& sources, size_t 
     }
   }
   for (; i + lanes <= end; i += lanes) {
-    E::store(folded<E, Op>(d, sources, i, finish.divisor), d, element<E>(dst, i));
+    E::store(folded<E, Op>(d, sources, i, finish), d, element<E>(dst, i));
   }
   return i;
 }
@@ -132,7 +149,7 @@ HWY_INLINE void fold_range(D d, std::byte* dst, Sources all, size_t begin, size_
   const size_t lanes = hn::Lanes(d);
   const bool rest = (end - begin) % lanes != 0;
   auto last = hn::Zero(d);
-  if (rest) last = folded<E, Op>(d, sources, end - lanes, finish.divisor);
+  if (rest) last = folded<E, Op>(d, sources, end - lanes, finish);
   fold_vectors<E, Op>(d, dst, sources, begin, end, finish);
   if (rest) E::store(last, d, element<E>(dst, end - lanes));
 }
@@ -189,8 +206,12 @@ void reduce_floats(std::byte* dst, Sources sources, size_t elements, const Reduc
   if (sources.size() == 1 && spec.average_over == 0) {
     return copy(dst, sources[0], elements * sizeof(typename E::Stored), spec.streaming);
   }
-  fold_all<E, Op, kMostFixed>(dst, sources, 0, elements,
-                              {static_cast<typename E::Lane>(spec.average_over), spec.streaming});
+  using Lane = typename E::Lane;
+  if constexpr (E::kScalesFirst) {
+    const Lane factor = kernels::average_factor(spec.average_over, false);
+    return fold_all<E, Op, kMostFixed>(dst, sources, 0, elements, {0, spec.streaming, factor, spec.sums});
+  }
+  fold_all<E, Op, kMostFixed>(dst, sources, 0, elements, {static_cast<Lane>(spec.average_over), spec.streaming});
 }
 
 }  // namespace trestle::HWY_NAMESPACE

@@ -36,9 +36,8 @@
  *   forked inside a reduction function, must exec or _exit.
  * - Sums have one order: the same communicator, count, type, algorithm and schedule give the same bits on every rank
  *   and in every run. 8- and 16-bit floats are added in float32 inside one reduction step.
- * - Everything is computed in the default floating-point environment: to nearest, subnormals kept, nothing traps.
- *   After a call the thread has its own again, status flags included. The program's functions that the library calls
- *   run in the default one, too, and what they set there ends with them.
+ * - Everything is computed in the default floating-point environment: to nearest, subnormals kept, nothing traps. So
+ *   are the program's functions that the library calls. After a call the thread has its own again, with its flags.
  */
 #ifndef TRESTLE_TRESTLE_H_
 #define TRESTLE_TRESTLE_H_
@@ -113,8 +112,9 @@ typedef enum TRESTLE_ANY_INT {
   trestleNumTypes = 12
 } trestleDataType_t;
 
-/* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: the sum is divided by the number of
- * ranks after the last addition (integers: truncated towards zero). */
+/* Integer sums and products wrap around. max and min of floats: a NaN wins. avg: the sum is divided by the number n of
+ * ranks after the last addition (integers: truncated towards zero). But 8- and 16-bit floats are multiplied by 1/n before
+ * they are added, both in float32: where their sum would overflow, their average does not. */
 typedef enum TRESTLE_ANY_INT {
   trestleSum = 0,
   trestleProd = 1,

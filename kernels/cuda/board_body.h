@@ -183,11 +183,14 @@ struct Sums {
   struct Values {
     typename E::Value at[Elements::kPerUnit];
   };
-  TRESTLE_ON_DEVICE static void fold_in(Values& values, uint64_t data, bool first) {
+  TRESTLE_ON_DEVICE static void fold_in(Values& values, uint64_t data, bool first, uint32_t average_over) {
     const Elements elements = Elements::of(data);
     TRESTLE_UNROLL
     for (uint32_t i = 0; i < Elements::kPerUnit; ++i) {
-      const auto value = E::widen(elements.at[i]);
+      auto value = E::widen(elements.at[i]);
+      if constexpr (E::kScalesFirst) {
+        if (average_over > 0) value *= average_factor(average_over, false);
+      }
       values.at[i] = first ? value : fold<op>(values.at[i], value);
     }
   }
@@ -202,12 +205,12 @@ struct Sums {
       TRESTLE_UNROLL
       for (uint32_t i = 0; i < kBoardLoadsTogether; ++i) {
         const uint32_t rank = first + i;
-        if (rank < call.ranks) fold_in(values, rank == call.rank ? mine : units.data[i], rank == 0);
+        if (rank < call.ranks) fold_in(values, rank == call.rank ? mine : units.data[i], rank == 0, call.average_over);
       }
     }
     TRESTLE_UNROLL
     for (uint32_t i = 0; i < Elements::kPerUnit; ++i) {
-      if (call.average_over > 0) values.at[i] = divide(values.at[i], call.average_over);
+      if (!E::kScalesFirst && call.average_over > 0) values.at[i] = divide(values.at[i], call.average_over);
       result.at[i] = E::narrow(values.at[i]);
     }
     return true;

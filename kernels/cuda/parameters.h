@@ -27,7 +27,9 @@ struct CudaReduce {
   PackedRange range;
   void* dst = nullptr;
   uint32_t source_count = 0;
-  uint32_t average_over = 0;  // ReduceSpec::average_over
+  uint32_t average_over = 0;                  // ReduceSpec::average_over
+  float share = 1;                            // 1 / average_over, for types that are multiplied before they are added
+  uint32_t sums[kMostCudaSources / 32] = {};  // ReduceSpec::sums, a bit per source
   const void* sources[kMostCudaSources] = {};
 };
 

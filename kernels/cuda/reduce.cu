@@ -57,11 +57,37 @@ __device__ void fold_in(Values& values, const Values& more) {
   for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = fold<op>(values.at[i], more.at[i]);
 }
 
+__device__ bool is_sum(const CudaReduce& work, uint32_t source) {
+  return (work.sums[source / 32] >> source % 32 & 1) != 0;
+}
+
+// What an element of this source adds to an average.
+__device__ Value averaged_one(Value value, const CudaReduce& work, uint32_t source) {
+  if constexpr (E::kScalesFirst) {
+    if (work.average_over > 0 && !is_sum(work, source)) return value * work.share;
+  }
+  return value;
+}
+
 template <class Values>
-__device__ void divide_all(Values& values, uint32_t average_over) {
-  if (average_over == 0) return;
+__device__ Values averaged(Values values, const CudaReduce& work, uint32_t source) {
 #pragma unroll
-  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = divide(values.at[i], average_over);
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = averaged_one(values.at[i], work, source);
+  return values;
+}
+
+// What the sum of an average becomes.
+__device__ Value divided_one(Value value, const CudaReduce& work) {
+  if constexpr (!E::kScalesFirst) {
+    if (work.average_over > 0) return divide(value, work.average_over);
+  }
+  return value;
+}
+
+template <class Values>
+__device__ void divide_all(Values& values, const CudaReduce& work) {
+#pragma unroll
+  for (uint32_t i = 0; i < kPerPack; ++i) values.at[i] = divided_one(values.at[i], work);
 }
 
 __device__ const unsigned char* packs_of(const void* buffer, const PackedRange& range) {
@@ -78,18 +104,18 @@ struct Loaded {
 
 // False: only PlainPack has the right bits.
 template <ReduceOp op, class Pack, uint32_t kSources>
-__device__ bool fold_loaded(const Loaded<kSources>& loaded, uint32_t average_over, uint4& result) {
-  typename Pack::Values values = Pack::widen(loaded.at[0]);
+__device__ bool fold_loaded(const Loaded<kSources>& loaded, const CudaReduce& work, uint4& result) {
+  typename Pack::Values values = averaged(Pack::widen(loaded.at[0]), work, 0);
 #pragma unroll
-  for (uint32_t s = 1; s < kSources; ++s) fold_in<op>(values, Pack::widen(loaded.at[s]));
-  divide_all(values, average_over);
+  for (uint32_t s = 1; s < kSources; ++s) fold_in<op>(values, averaged(Pack::widen(loaded.at[s]), work, s));
+  divide_all(values, work);
   return Pack::narrow(values, result);
 }
 
 template <ReduceOp op, uint32_t kSources>
-__device__ __noinline__ uint4 fold_loaded_again(Loaded<kSources> loaded, uint32_t average_over) {
+__device__ __noinline__ uint4 fold_loaded_again(Loaded<kSources> loaded, const CudaReduce& work) {
   uint4 result;
-  fold_loaded<op, PlainPack>(loaded, average_over, result);
+  fold_loaded<op, PlainPack>(loaded, work, result);
   return result;
 }
 
@@ -107,8 +133,7 @@ __device__ void reduce_known(const CudaReduce& work, uint64_t pack, uint32_t str
 #pragma unroll
   for (uint32_t p = 0; p < kTogether; ++p) {
     uint4 result;
-    if (!fold_loaded<op, FastPack>(loaded[p], work.average_over, result))
-      result = fold_loaded_again<op>(loaded[p], work.average_over);
+    if (!fold_loaded<op, FastPack>(loaded[p], work, result)) result = fold_loaded_again<op>(loaded[p], work);
     store_pack(packs_of(work.dst, work.range), pack + p * stride, result);
   }
 }
@@ -118,17 +143,17 @@ template <ReduceOp op, class Pack>
 __device__ bool fold_any(const CudaReduce& work, uint64_t pack, uint4& result) {
   constexpr uint32_t kGroup = 4;
   const auto load = [&](uint32_t s) { return load_pack(packs_of(work.sources[s], work.range), pack); };
-  typename Pack::Values values = Pack::widen(load(0));
+  typename Pack::Values values = averaged(Pack::widen(load(0)), work, 0);
   uint32_t s = 1;
   for (; s + kGroup <= work.source_count; s += kGroup) {
     uint4 loaded[kGroup];
 #pragma unroll
     for (uint32_t g = 0; g < kGroup; ++g) loaded[g] = load(s + g);
 #pragma unroll
-    for (uint32_t g = 0; g < kGroup; ++g) fold_in<op>(values, Pack::widen(loaded[g]));
+    for (uint32_t g = 0; g < kGroup; ++g) fold_in<op>(values, averaged(Pack::widen(loaded[g]), work, s + g));
   }
-  for (; s < work.source_count; ++s) fold_in<op>(values, Pack::widen(load(s)));
-  divide_all(values, work.average_over);
+  for (; s < work.source_count; ++s) fold_in<op>(values, averaged(Pack::widen(load(s)), work, s));
+  divide_all(values, work);
   return Pack::narrow(values, result);
 }
 
@@ -160,18 +185,18 @@ __device__ void reduce_elements(const CudaReduce& work, uint64_t single, uint32_
   Value values[kTogether];
   load(0);
 #pragma unroll
-  for (uint32_t t = 0; t < kTogether; ++t) values[t] = E::widen(loaded[t]);
+  for (uint32_t t = 0; t < kTogether; ++t) values[t] = averaged_one(E::widen(loaded[t]), work, 0);
 #pragma unroll(kSources == 0 ? 1 : kSources)
   for (uint32_t s = 1; s < sources; ++s) {
     load(s);
 #pragma unroll
-    for (uint32_t t = 0; t < kTogether; ++t) values[t] = fold<op>(values[t], E::widen(loaded[t]));
+    for (uint32_t t = 0; t < kTogether; ++t)
+      values[t] = fold<op>(values[t], averaged_one(E::widen(loaded[t]), work, s));
   }
 #pragma unroll
   for (uint32_t t = 0; t < kTogether; ++t) {
-    if (work.average_over > 0) values[t] = divide(values[t], work.average_over);
     const uint64_t place = place_of_single<kPerPack>(work.range, single + t * stride);
-    store_one(work.dst, place, E::narrow(values[t]), aligned);
+    store_one(work.dst, place, E::narrow(divided_one(values[t], work)), aligned);
   }
 }
 

@@ -95,15 +95,19 @@ inline float scale_of(uint32_t draw) {
 template <class Codec, bool kResult>
 void float_sum(const Reduction& what, int rank, size_t first, size_t count, typename Codec::Word* out) {
   using Real = typename Codec::Real;
-  const SumBounds bounds = sum_bounds(Codec::kDigits, what.nranks);
+  SumBounds bounds = sum_bounds(Codec::kDigits, what.nranks);
   const int nranks = what.nranks;
+  // Averages of small floats multiply before they add, so terms would not cancel. A share may be 0, which has a sign.
+  const bool one_term = what.op == trestleAvg && sizeof(typename Codec::Word) < sizeof(float);
+  if (one_term) bounds.active = 0;
+  const uint32_t kept = one_term ? 0x7fffffffu : 0xffffffffu;
   // A contribution is the sum's term divided by the rank's factor. That is exact, because the factor is 1 or 2.
   const int scalar = !kResult && what.op == kMulSum ? mul_sum_scalar(rank) : 1;
   const Real divisor = static_cast<Real>(kResult && what.op == trestleAvg ? nranks : scalar);
   for_each_run(what.seed, 1, first, count, out,
                [=](Draws draws, uint32_t low, size_t run, typename Codec::Word* words) {
                  for (size_t i = 0; i < run; ++i) {
-                   const uint32_t draw = draws.first(low + static_cast<uint32_t>(i));
+                   const uint32_t draw = draws.first(low + static_cast<uint32_t>(i)) & kept;
                    const uint32_t other = Draws::second(draw);
                    const int q = position(other, nranks, rank);
                    Real value = static_cast<Real>(sum_term<kResult>(draw, other, q, bounds));

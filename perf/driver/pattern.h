@@ -6,6 +6,7 @@
 // n, and then:
 //   sum, avg (floats): pairs of positions hold +a and -a, position 0 also holds the total; |partial sums| fit the
 //                      type's digits, so every partial sum is exact in any order
+//   avg (8, 16 bits):  position 0 holds the total, the others 0: shares are rounded before they are added
 //   sum (integers):    g + r*h, which wraps around
 //   mulsum:            the same; even ranks multiply by 1, odd ones by 2; floats of odd ranks are half of what they add
 //   avg (integers):    positions 0 and 1 hold x and y, the others 0

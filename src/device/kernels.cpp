@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "kernels/cuda/images.h"
+#include "kernels/elements.h"
 
 namespace trestle {
 
@@ -14,10 +15,6 @@ using kernels::kPackBytes;
 
 constexpr uint32_t kMovesTogether = 8;  // packs of a thread at once, as in reduce.cu and move.cu
 constexpr uint64_t kMostRowBlocks = 1024;
-
-constexpr bool is_small_float(DataType type) {
-  return is_float(type) && size_of(type) < sizeof(float);
-}
 
 uint32_t bytes_of(DataType type) {
   return static_cast<uint32_t>(size_of(type));
@@ -123,6 +120,10 @@ Status DeviceKernels::reduce(std::byte* dst, std::span<const std::byte* const> s
   work.dst = dst;
   work.source_count = static_cast<uint32_t>(sources.size());
   work.average_over = spec.average_over;
+  work.share = kernels::average_factor(spec.average_over, false);
+  for (size_t s = 0; s < sources.size() && spec.sums != nullptr; ++s) {
+    if (spec.sums[s] != 0) work.sums[s / 32] |= 1u << s % 32;
+  }
   const uint32_t variant = kernels::source_variant(work.source_count);
   const Kernel& kernel = types_[static_cast<size_t>(spec.type)].reduce[static_cast<size_t>(spec.op)][variant];
   const uint32_t blocks = kernels::blocks_for(work.range, kPackBytes / bytes_of(spec.type),

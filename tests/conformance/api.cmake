@@ -21,6 +21,7 @@ if(TARGET trestle)
   trestle_test(NAME api_vectors_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/api_vectors_test.cpp)
   trestle_test(NAME api_redops_test LABEL conformance LIBS trestle_api_calls TIMEOUT 600 SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/api_averages_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_redops_cases.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_redops_life_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_redops_test.cpp)

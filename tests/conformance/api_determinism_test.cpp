@@ -36,12 +36,15 @@ uint64_t digest(const std::vector<std::byte>& data) {
 struct Sum {
   trestleDataType_t type;
   size_t count;
+  trestleRedOp_t op = trestleSum;
 };
 constexpr Sum kSums[] = {{trestleFloat32, 1},
                          {trestleFloat32, 1000},
                          {trestleFloat16, 5003},
                          {trestleBfloat16, 777},
-                         {trestleFloat64, 20'011}};
+                         {trestleFloat64, 20'011},
+                         {trestleFloat16, 5003, trestleAvg},
+                         {trestleFloat8e4m3, 90'001, trestleAvg}};
 
 // Runs the sums `runs` times on ranks with random delays. Returns the digests of the results, which all runs and ranks
 // must share.
@@ -50,11 +53,11 @@ std::vector<uint64_t> digests(int rank, trestleComm_t comm, int runs, std::vecto
   for (int run = 0; run < runs; ++run) {
     ranks::Random random{static_cast<uint64_t>(run * 100 + rank)};
     for (size_t s = 0; s < std::size(kSums); ++s) {
-      const auto& [type, count] = kSums[s];
+      const auto& [type, count, op] = kSums[s];
       const std::vector<std::byte> send = rounding(type, count, rank);
       std::vector<std::byte> recv(send.size());
       ranks::spin(random.below(4) == 0 ? random.below(100'000) : random.below(300));
-      EXPECT_TRUE(succeeded(trestleAllReduce(send.data(), recv.data(), count, type, trestleSum, comm, nullptr), comm));
+      EXPECT_TRUE(succeeded(trestleAllReduce(send.data(), recv.data(), count, type, op, comm, nullptr), comm));
       ranks::spin(random.below(3000));
       EXPECT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
       const uint64_t got = digest(recv);

@@ -152,7 +152,10 @@ TEST_F(GpuKernels, ReduceAsTheCpuDoes) {
       for (size_t o = 0; o < kReduceOps; ++o) {
         const auto op = static_cast<ReduceOp>(o);
         for (const size_t sources : {1, 2, 3, 4, 8, 9}) {
-          const ReduceSpec spec{type, op, op == ReduceOp::kAvg ? static_cast<uint32_t>(sources) : 0U, false};
+          std::vector<uint8_t> sums(sources);
+          for (size_t s = 0; s < sources; ++s) sums[s] = s % 3 == 1;
+          const uint32_t average_over = op == ReduceOp::kAvg ? static_cast<uint32_t>(sources) : 0U;
+          const ReduceSpec spec{type, op, average_over, false, sums.data()};
           check_reduce(spec, sources, kMostElements - 20, 0, 0);
           check_reduce(spec, sources, 1000, size_of(type), 0);
           check_reduce(spec, sources, 1000, 0, size_of(type));

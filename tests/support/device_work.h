@@ -174,6 +174,7 @@ class RandomWork {
 // Calls check(shape) for every kind, type and operator, and several numbers of sources.
 template <class Check>
 void for_work_shapes(uint64_t elements, Check check) {
+  static constexpr uint8_t kSums[] = {0, 1, 1, 0, 0, 1, 0, 0, 1};
   check(WorkShape{WorkKind::kCopy, {}, 1, elements});
   for (size_t t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
@@ -182,7 +183,7 @@ void for_work_shapes(uint64_t elements, Check check) {
          {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kAvg, kPreMulSum}) {
       for (const size_t sources : {1, 2, 3, 4, 9}) {
         const uint32_t average_over = op == ReduceOp::kAvg ? static_cast<uint32_t>(sources) + 1 : 0;
-        check(WorkShape{WorkKind::kReduce, {type, op, average_over, false}, sources, elements});
+        check(WorkShape{WorkKind::kReduce, {type, op, average_over, false, kSums}, sources, elements});
       }
     }
   }

@@ -133,21 +133,33 @@ void reduce_plain(std::byte* dst, const std::vector<const std::byte*>& sources, 
   }
 }
 
+// What a rank adds to an average of small floats: its number times the float32 next to 1 / over, as a float32. The
+// double product is exact, so it is rounded once.
+inline float share(float value, uint32_t over) {
+  const auto factor = static_cast<float>(1.0 / over);
+  return static_cast<float>(static_cast<double>(value) * static_cast<double>(factor));
+}
+
+// sums: which sources are sums of shares already; empty: none.
 template <class Bits>
 void reduce_small(std::byte* dst, const std::vector<const std::byte*>& sources, size_t elements, DataType type,
-                  ReduceOp op, uint32_t average_over) {
+                  ReduceOp op, uint32_t average_over, const std::vector<uint8_t>& sums) {
   const std::vector<float>& values = small_values(type);
+  const auto added = [&](size_t source, size_t i) {
+    const float value = values[load<Bits>(sources[source], i)];
+    return average_over == 0 || (!sums.empty() && sums[source] != 0) ? value : share(value, average_over);
+  };
   for (size_t i = 0; i < elements; ++i) {
-    float value = values[load<Bits>(sources[0], i)];
-    for (size_t s = 1; s < sources.size(); ++s) value = combine(value, values[load<Bits>(sources[s], i)], op);
-    const auto bits = static_cast<Bits>(encode_small(average(value, average_over), type));
+    float value = added(0, i);
+    for (size_t s = 1; s < sources.size(); ++s) value = combine(value, added(s, i), op);
+    const auto bits = static_cast<Bits>(encode_small(value, type));
     std::memcpy(dst + i * sizeof(Bits), &bits, sizeof(Bits));
   }
 }
 
 // dst must be disjoint from the sources.
 inline void reduce(std::byte* dst, const std::vector<const std::byte*>& sources, size_t elements, DataType type,
-                   ReduceOp op, uint32_t average_over) {
+                   ReduceOp op, uint32_t average_over, const std::vector<uint8_t>& sums = {}) {
   switch (type) {
     case DataType::kInt8:
       return reduce_plain<int8_t>(dst, sources, elements, op, average_over);
@@ -167,9 +179,9 @@ inline void reduce(std::byte* dst, const std::vector<const std::byte*>& sources,
       return reduce_plain<double>(dst, sources, elements, op, average_over);
     case DataType::kFloat16:
     case DataType::kBfloat16:
-      return reduce_small<uint16_t>(dst, sources, elements, type, op, average_over);
+      return reduce_small<uint16_t>(dst, sources, elements, type, op, average_over, sums);
     default:
-      return reduce_small<uint8_t>(dst, sources, elements, type, op, average_over);
+      return reduce_small<uint8_t>(dst, sources, elements, type, op, average_over, sums);
   }
 }
 

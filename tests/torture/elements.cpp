@@ -52,6 +52,20 @@ int64_t small(const Values& v, uint64_t h, int rank, size_t j, int64_t divisor) 
   return place < exact_limit(v.type) / divisor ? static_cast<int64_t>(h % 3) - 1 : 0;
 }
 
+// Shares of small floats are rounded before they are added: the contributions of an element are multiples of the number
+// of ranks, all of one sign, so that the shares' sums are exact in any order. Numbers of ranks that the type lacks give
+// zeros.
+bool is_scaled_first(const Values& v) {
+  return v.op == Op::kAvg && is_float(v.type) && row(v.type).size < sizeof(float);
+}
+
+double of_shared_average(const Values& v, uint64_t h, size_t j) {
+  const auto most = static_cast<uint64_t>(exact_limit(v.type) / v.ranks);
+  const double sign = mix(v.seed, j) % 2 == 0 ? 1 : -1;
+  const auto share = static_cast<double>(h % (most + 1));
+  return share == 0 ? 0 : sign * v.ranks * share;
+}
+
 // A common value plus offsets that cancel: the sum is a multiple of the number of ranks, so the average is exact.
 double of_average(const Values& v, int rank, size_t j) {
   const int place = static_cast<int>((static_cast<size_t>(rank) + j) % static_cast<size_t>(v.ranks));
@@ -74,7 +88,7 @@ double float_input(const Values& v, int rank, size_t j) {
     case Op::kProd:
       return (h % 2 == 0 ? 1.0 : -1.0) * (owner == rank ? 2 : 1);
     case Op::kAvg:
-      return of_average(v, rank, j);
+      return is_scaled_first(v) ? of_shared_average(v, h, j) : of_average(v, rank, j);
     case Op::kScaledSum:
       return static_cast<double>(small(v, h, rank, j, exact_limit(v.type) / v.ranks >= 2 ? 2 : 1));
     case Op::kMax:

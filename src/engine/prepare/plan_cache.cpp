@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "algorithms/catalog.h"
+#include "plan/sums.h"
 
 namespace trestle {
 
@@ -17,6 +18,14 @@ auto fields(const PlanRequest& r) {
 
 }  // namespace
 
+Result<std::vector<uint8_t>> sums_of(const Plan& plan, uint16_t algorithm, const PlanRequest& request) {
+  return find_sums(plan, [&](int32_t index) {
+    PlanRequest of_peer = request;
+    of_peer.me = index;
+    return build_plan(algorithms()[algorithm], of_peer, false);
+  });
+}
+
 bool PlanCache::Key::operator==(const Key& other) const {
   return algorithm == other.algorithm && fields(request) == fields(other.request);
 }
@@ -30,14 +39,24 @@ size_t PlanCache::Hash::operator()(const Key& key) const {
   return h ^ (h >> 31);
 }
 
+Result<PlanCache::Kept*> PlanCache::find(const Key& key, bool check) {
+  if (const auto found = plans_.find(key); found != plans_.end()) return &found->second;
+  Entry made = std::make_shared<const Plan>(TRY(build_plan(algorithms()[key.algorithm], key.request, check)));
+  if (plans_.size() >= kMost) std::erase_if(plans_, [](const auto& kept) { return kept.second.plan.use_count() == 1; });
+  return &plans_.emplace(key, Kept{std::move(made), nullptr}).first->second;
+}
+
 Result<PlanCache::Entry> PlanCache::get(uint16_t algorithm, const PlanRequest& request, bool check) {
   const MutexLock lock(mutex_);
-  const Key key{algorithm, request};
-  if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
-  Entry made = std::make_shared<const Plan>(TRY(build_plan(algorithms()[algorithm], request, check)));
-  if (plans_.size() >= kMost) std::erase_if(plans_, [](const auto& plan) { return plan.second.use_count() == 1; });
-  plans_.emplace(key, made);
-  return made;
+  return TRY(find({algorithm, request}, check))->plan;
+}
+
+Result<PlanCache::Sums> PlanCache::sums(uint16_t algorithm, const PlanRequest& request, bool check) {
+  const MutexLock lock(mutex_);
+  Kept& kept = *TRY(find({algorithm, request}, check));
+  if (kept.sums == nullptr)
+    kept.sums = std::make_shared<const std::vector<uint8_t>>(TRY(sums_of(*kept.plan, algorithm, request)));
+  return kept.sums;
 }
 
 size_t PlanCache::size() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/catalog.h"
+#include "engine/prepare/average.h"
 #include "engine/prepare/binding.h"
 #include "engine/prepare/bounces.h"
 #include "engine/prepare/prepared_blocks.h"
@@ -274,16 +275,6 @@ Scatter scatter_of(const std::vector<ElementRange>& units, uint32_t element_byte
   return scatter;
 }
 
-// An average is divided once: when the last reducing phase of the chunk is done.
-void mark_average(std::vector<PreparedPhase>& phases, ReduceOp op) {
-  if (op != ReduceOp::kAvg) return;
-  for (size_t stage = phases.size(); stage-- > 0;) {
-    if (!reduces(phases[stage].choice.kind)) continue;
-    phases[stage].average_output = true;
-    return;
-  }
-}
-
 ChunkCut cut_of(Collective collective) {
   return has_block_per_rank(collective) ? ChunkCut::kCanonical : ChunkCut::kContiguous;
 }
@@ -347,8 +338,7 @@ Status prepare_chunk(Preparation& p, uint32_t index) {
                p.result.staging_bytes);
     bind_window(phases.back(), p.request, p.context);
   }
-  mark_average(phases, p.request.op);
-  return {};
+  return p.request.op == ReduceOp::kAvg ? mark_average(phases, p.request.type, p.context) : Status();
 }
 
 }  // namespace

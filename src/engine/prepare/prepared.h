@@ -103,8 +103,11 @@ struct PreparedPhase {
   std::vector<uint64_t> step_segment_bytes;  // segment_bytes, where messages are not cut by number
   std::vector<ByteDependency> dependencies;  // parallel to plan->dependencies
   bool average_output = false;               // divide the output blocks by the number of ranks when the phase is done
-  std::vector<PeerPath> paths;               // by group index, where the buffers are on a device
-  std::vector<StepBounce> bounces;           // by step; empty for buffers in host memory
+  // The first reductions of an average of small floats, which multiply what ranks contribute (kernels/reduce.h): by
+  // index into plan->sources, 1 for what is a sum of such products already. Else nullptr.
+  PlanCache::Sums sums;
+  std::vector<PeerPath> paths;      // by group index, where the buffers are on a device
+  std::vector<StepBounce> bounces;  // by step; empty for buffers in host memory
   uint64_t bounce_bytes = 0;
   uint32_t segments_in_flight = 0;  // of one step
   // Step::after: a third message is under way only while those before it have fewer bytes left than this, which is

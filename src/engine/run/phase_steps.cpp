@@ -237,6 +237,10 @@ Status PhaseRun::submit_reduce(uint32_t step, Router router) {
   at.work.bytes = segment.bytes;
   at.work.source_count = s.sources;
   at.work.spec = spec_;
+  if (phase_.sums != nullptr) {
+    at.work.spec.average_over = ranks_;
+    at.work.spec.sums = phase_.sums->data() + s.first_source;
+  }
   at.work.reduce = reduce_;
   at.work.user = user_;
   at.write.clear();

@@ -69,6 +69,29 @@ int64_t sum_part(trestleDataType_t type, uint64_t seed, int rank, int ranks, siz
   return static_cast<int64_t>(random_bits(seed, rank, index) % static_cast<uint64_t>(2 * most + 1)) - most;
 }
 
+// Averages of small floats multiply each contribution by the float32 next to 1 / ranks before they add it, and round
+// every partial sum. So that any order gives the same bits, the contributions of an element are either multiples of the
+// number of ranks, all of one sign, or one rank has a contribution, which may be any.
+bool is_scaled_first(trestleDataType_t type, trestleRedOp_t op) {
+  return op == trestleAvg && is_float(type) && size_of(type) < sizeof(float);
+}
+
+bool has_one_part(trestleDataType_t type, uint64_t seed, int ranks, size_t index) {
+  const int64_t exact = int64_t{1} << (format_of(type).mantissa_bits + 1);
+  return ranks > exact || random_bits(seed ^ 0x04e, 1000, index) % 3 == 0;
+}
+
+int64_t average_part(trestleDataType_t type, uint64_t seed, int rank, int ranks, size_t index) {
+  const int64_t exact = int64_t{1} << (format_of(type).mantissa_bits + 1);
+  const uint64_t of_element = random_bits(seed ^ 0x5167, 1000, index);
+  const auto bits = static_cast<int64_t>(random_bits(seed, rank, index) >> 1);
+  if (has_one_part(type, seed, ranks, index)) {
+    const bool chosen = of_element % static_cast<uint64_t>(ranks) == static_cast<uint64_t>(rank);
+    return chosen ? 1 + bits % exact : 0;  // not negative: its share may be a zero, which has a sign
+  }
+  return (of_element >> 32 & 1 ? -1 : 1) * ranks * (bits % (exact / ranks + 1));
+}
+
 int sum_scale(trestleDataType_t type, uint64_t seed, size_t index) {
   const Format format = format_of(type);
   const auto range = static_cast<uint64_t>(format.high_scale - format.low_scale + 1);
@@ -106,8 +129,9 @@ uint64_t input_bits(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, in
   }
   if (op == trestleMax || op == trestleMin) return finite_bits(type, seed, rank, index);
   if (op == trestleProd) return encode(type, product_part(type, seed, rank, ranks, index));
-  const auto part = static_cast<double>(sum_part(type, seed, rank, ranks, index));
-  return encode(type, std::ldexp(part, sum_scale(type, seed, index)));
+  const int64_t part = is_scaled_first(type, op) ? average_part(type, seed, rank, ranks, index)
+                                                 : sum_part(type, seed, rank, ranks, index);
+  return encode(type, std::ldexp(static_cast<double>(part), sum_scale(type, seed, index)));
 }
 
 // ---- the result of all ranks
@@ -127,7 +151,16 @@ uint64_t reduce_integers(trestleDataType_t type, trestleRedOp_t op, uint64_t see
   return truncate(type, static_cast<uint64_t>(sign_extend(type, result) / ranks));
 }
 
+double reduce_shares(trestleDataType_t type, uint64_t seed, int ranks, size_t index) {
+  int64_t sum = 0;
+  for (int r = 0; r < ranks; ++r) sum += average_part(type, seed, r, ranks, index);
+  const double scaled = std::ldexp(static_cast<double>(sum), sum_scale(type, seed, index));
+  if (!has_one_part(type, seed, ranks, index)) return scaled / ranks;  // exact
+  return static_cast<double>(static_cast<float>(scaled) * static_cast<float>(1.0 / ranks));
+}
+
 double reduce_floats(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t index) {
+  if (is_scaled_first(type, op)) return reduce_shares(type, seed, ranks, index);
   if (op == trestleSum || op == trestleAvg) {
     int64_t sum = 0;
     for (int r = 0; r < ranks; ++r) sum += sum_part(type, seed, r, ranks, index);
@@ -250,7 +283,7 @@ uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b) {
 }
 
 uint64_t tolerance(trestleDataType_t type, trestleRedOp_t op) {
-  return op == trestleAvg && is_float(type) ? 2 : 0;
+  return op == trestleAvg && is_float(type) && !is_scaled_first(type, op) ? 2 : 0;
 }
 
 }  // namespace api

@@ -3,7 +3,8 @@
 //
 // Sums: element i of every rank is a small integer times one power of two per element. Products: one rank of each
 // element gives a full mantissa, all others +-1 and one of them 2 or 1/2. Maxima: random finite values. Integers:
-// random bits, arithmetic wraps. Averages are the exact sum divided once.
+// random bits, arithmetic wraps. Averages are the exact sum divided once; those of 8- and 16-bit floats are the exact
+// sum of the contributions' shares, which are rounded once.
 #pragma once
 
 #include <trestle/trestle.h>
@@ -35,7 +36,8 @@ void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t 
 
 // The difference of two elements in units in the last place; 0: the same bits.
 uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b);
-// The largest allowed difference of an element: 2 units in the last place for the average of floats, else 0.
+// The largest allowed difference of an element: 2 units in the last place for the average of
+// float32 and float64, else 0.
 uint64_t tolerance(trestleDataType_t type, trestleRedOp_t op);
 
 }  // namespace api

@@ -52,7 +52,8 @@ class Kernels : public WithFakeDriver {
 TEST_F(Kernels, ReduceEveryTypeWithEveryOperator) {
   for (size_t t = 0; t < kDataTypes; ++t) {
     for (size_t o = 0; o < kReduceOps; ++o) {
-      const ReduceSpec spec{static_cast<DataType>(t), static_cast<ReduceOp>(o), o == 4 ? 3U : 0U, false};
+      constexpr uint8_t kSums[] = {0, 1, 0};
+      const ReduceSpec spec{static_cast<DataType>(t), static_cast<ReduceOp>(o), o == 4 ? 3U : 0U, false, kSums};
       for (const size_t offset : {size_t{0}, size_of(spec.type), size_t{1}}) {
         const std::vector<const std::byte*> sources = {a_.data() + offset, b_.data() + offset, c_.data() + offset};
         for (size_t count = 1; count <= sources.size(); ++count) {

@@ -55,9 +55,13 @@ void run_reduce(const kernels::CudaReduce& work, DataType type, const std::strin
   for_parts(work.range, size, buffers, [&](uint64_t first, uint64_t count) {
     if (count == 0) return;
     std::vector<const std::byte*> sources;
-    for (uint32_t s = 0; s < work.source_count; ++s) sources.push_back(bytes_at(work.sources[s], first * size));
+    std::vector<uint8_t> sums;
+    for (uint32_t s = 0; s < work.source_count; ++s) {
+      sources.push_back(bytes_at(work.sources[s], first * size));
+      sums.push_back(work.sums[s / 32] >> s % 32 & 1);
+    }
     reduce(bytes_at(work.dst, first * size), sources, count,
-           {type, parse_reduce_op(operation).value(), work.average_over, false});
+           {type, parse_reduce_op(operation).value(), work.average_over, false, sums.data()});
   });
 }
 

@@ -208,6 +208,37 @@ TEST_P(Reduce, MatchesTheReference) {
   }
 }
 
+// Contributions are multiplied before they are added, so an average of the largest numbers is no infinity. Sums of
+// products are added as they are.
+TEST_P(Reduce, AveragesOfSmallFloatsDoNotOverflow) {
+  const ReduceFunction function = GetParam().set.find(type_, ReduceOp::kAvg);
+  if (function == nullptr || !is_small_float(type_)) return;
+  const uint32_t largest = reference::encode_small(static_cast<float>(reference::format_of(type_).largest), type_);
+  for (const size_t elements : kCounts) {
+    std::vector<std::byte> source(elements * size_of(type_)), got(source.size());
+    for (size_t i = 0; i < elements; ++i) std::memcpy(source.data() + i * size_of(type_), &largest, size_of(type_));
+    function(got.data(), std::vector<const std::byte*>(2, source.data()), elements, {type_, ReduceOp::kAvg, 2, false});
+    ASSERT_EQ(got, source) << elements << " elements";
+  }
+}
+
+TEST_P(Reduce, AveragesAddSumsAsTheyAre) {
+  const ReduceFunction function = GetParam().set.find(type_, ReduceOp::kAvg);
+  if (function == nullptr || !is_small_float(type_)) return;
+  buffers_.fill_sources(Pattern::kModest, rng_);
+  for (size_t k = 1; k <= kMostSources; ++k) {
+    std::vector<uint8_t> sums(k);
+    for (uint8_t& sum : sums) sum = static_cast<uint8_t>(rng_.below(2));
+    for (const size_t elements : kCounts) {
+      const auto sources = buffers_.sources(k, elements, 0, 0);
+      reference::reduce(expected_.data(), sources, elements, type_, ReduceOp::kAvg, 7, sums);
+      std::byte* dst = buffers_.destination(elements, 0);
+      function(dst, sources, elements, {type_, ReduceOp::kAvg, 7, false, sums.data()});
+      ASSERT_TRUE(same(dst, expected_.data(), elements, type_, ReduceOp::kAvg)) << k << " sources";
+    }
+  }
+}
+
 TEST_P(Reduce, DestinationMayBeAnySource) {
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin}) {
     const ReduceFunction function = GetParam().set.find(type_, op);
