@@ -16,6 +16,14 @@ namespace trestle {
 
 namespace {
 
+// Plain stdio, which takes no memory for standard error. The log may be switched off.
+[[noreturn]] void end_process(const char* what, const char* where) {
+  std::fprintf(stderr, "trestle: %s %s: the process ends, because nobody could finish what is half done\n", what,
+               where);
+  std::fflush(stderr);
+  std::abort();
+}
+
 struct Start {
   const char* name;
   std::function<void()> body;
@@ -32,15 +40,13 @@ void* run(void* start) {
 
 }  // namespace
 
-// Plain stdio, which takes no memory for standard error. The log may be switched off.
-void run_or_end_process(const char* where, const std::function<void()>& body) {
+void thread_internal::run_or_end_process(const char* where, const std::function<void()>& body) {
   try {
     body();
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "trestle: out of memory %s: the process ends, because nobody could finish what is half done\n",
-                 where);
-    std::fflush(stderr);
-    std::abort();
+    end_process("out of memory", where);
+  } catch (...) {
+    end_process("unexpected exception", where);
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // The destructor joins a thread that was neither joined nor detached. These threads block all signals: signals belong
 // to the program. They compute in the default floating-point environment. A thread that finds no memory for a small
-// allocation ends the process with a sentence: nobody could finish what it leaves half done.
+// allocation, or that an exception leaves, ends the process with a sentence: nobody could finish what it leaves half
+// done.
 #pragma once
 
 #include <pthread.h>
@@ -17,8 +18,8 @@ namespace trestle {
 class Thread {
  public:
   Thread() = default;
-  // The body must end by itself, and must throw nothing but std::bad_alloc. name: of the kind of thread, for the
-  // sentence that ends the process then; a literal. Error: the system's limits (kSystemError).
+  // The body must end by itself. name: of the kind of thread, for the sentence that ends the process; a literal. Error:
+  // the system's limits (kSystemError).
   static Result<Thread> start(const char* name, std::function<void()> body);
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;
@@ -32,8 +33,16 @@ class Thread {
   std::optional<pthread_t> id_;
 };
 
-// Runs the body on this thread, which may be the program's. Where a small allocation fails in it, the process ends with
-// a sentence that says `where`. For what must not stay half done, such as the end of a communicator.
+namespace thread_internal {
 void run_or_end_process(const char* where, const std::function<void()>& body);
+}  // namespace thread_internal
+
+// Runs the body on this thread, which may be the program's. An exception that leaves the body, mostly of a small
+// allocation, ends the process with a sentence that says `where`. For what must not stay half done, such as the end of
+// a communicator.
+template <class F>
+void run_or_end_process(const char* where, F&& body) {
+  thread_internal::run_or_end_process(where, std::ref(body));  // by reference: that takes no memory
+}
 
 }  // namespace trestle

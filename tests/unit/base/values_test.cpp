@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "base/text/names.h"
 #include "base/text/value_text.h"
+#include "base/thread.h"
 #include "base/types.h"
 #include "base/unique_fd.h"
 
@@ -38,6 +39,11 @@ TEST(CheckDeathTest, PrintsConditionAndSentence) {
   const int ranks = 0;
   EXPECT_DEATH(CHECK(ranks > 0, "a group has no ranks"), "values_test.cpp:.*ranks > 0: a group has no ranks");
   EXPECT_DEATH((void)Result<int>(Error{Code::kTimeout, "late"}).value(), "failed Result");
+}
+
+TEST(ThreadDeathTest, AnExceptionEndsTheProcessWithASentence) {
+  EXPECT_DEATH(run_or_end_process("in a test", [] { throw 1; }),
+               "trestle: unexpected exception in a test: the process ends");
 }
 
 TEST(Types, NumbersAreNccls) {
