@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "api/user_code.h"
 #include "base/log.h"
+#include "base/scope_exit.h"
 
 using namespace trestle;
 
@@ -68,7 +69,11 @@ Status check_recorded(const char* function, const Recording& recording) {
 // ask.
 Status synchronize(const std::shared_ptr<Stream>& stream) {
   if (stream->idle()) return wait_idle(stream);
-  Status status = wait_for(*stream->record(), stream);
+  const auto until_idle = [&] { (void)drive_until([&] { return stream->idle(); }, stream); };
+  ScopeExit no_record(until_idle);  // without memory for one: the caller may use the calls' buffers all the same
+  const std::shared_ptr<Recording> recording = stream->record();
+  no_record.release();
+  Status status = wait_for(*recording, stream);
   if (!status.ok()) stream->tell_failure();
   return status;
 }
@@ -122,8 +127,9 @@ trestleResult_t trestleStreamCreate(trestleStream_t* stream) {
 
 trestleResult_t trestleStreamDestroy(trestleStream_t stream) {
   std::shared_ptr<Stream> kept;
-  const trestleResult_t result = with_handle(stream, "StreamDestroy", "stream", [&](const auto& object) {
-    kept = object;
+  const trestleResult_t result = with_handle(stream, "StreamDestroy", "stream", [&](const auto& object) -> Status {
+    TRY(drive_until([&] { return object->idle(); }, object));
+    kept = object;  // work on it uses it until here
     return wait_idle(object);
   });
   if (kept && end_handle(stream)) bury(stream);

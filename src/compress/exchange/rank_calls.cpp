@@ -63,12 +63,7 @@ Status RankCalls::complete(const char* algorithm, Call&& call) const {
   if (issued == trestleSystemError) end_without_memory_();  // it may be refused here alone
   TRY(checked(issued));
   const trestleResult_t ended = trestleStreamSynchronize(stream_);
-  if (ended != trestleSuccess) {
-    // Also a wait may find no memory. The call's memory is in use until its end.
-    end_without_memory_();
-    while (trestleStreamQuery(stream_) == trestleInProgress) {
-    }
-  }
+  if (ended != trestleSuccess) end_without_memory_();  // the wait may have failed for want of memory, here alone
   return checked(ended);
 }
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/cpu/prefetch.h"
-#include "base/scope_exit.h"
 
 namespace trestle {
 
@@ -57,6 +57,18 @@ void watch(int epoll, int fd) {
   event.events = EPOLLIN;
   event.data.fd = fd;
   CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0, "a transport's descriptor cannot be watched");
+}
+
+// What std::bad_alloc cuts off is half done, so the communicator fails. Its operations end in the next rounds: whoever
+// waits for them may rely on that, and what he waits with is moved on.
+template <class F>
+bool moved_or_failed(Engine& engine, F&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    engine.fail_without_memory();
+    return true;
+  }
 }
 
 }  // namespace
@@ -220,22 +232,17 @@ Result<OperationClaims> Engine::reserve(const Prepared& prepared, const Lane& la
 }
 
 bool Engine::provide_staging() {
-  const StagingPool::Chores done = staging_.chores();
-  if (done == StagingPool::Chores::kNoMemory) fail_without_memory();
-  return done != StagingPool::Chores::kNothing;
+  return moved_or_failed(*this, [this] {
+    const StagingPool::Chores done = staging_.chores();
+    if (done == StagingPool::Chores::kNoMemory) fail_without_memory();
+    return done != StagingPool::Chores::kNothing;
+  });
 }
 
-// An exception ends a round only on a thread of the program, which takes it to the C boundary. It leaves operations
-// half done: the communicator must end.
 bool Engine::round_and_unlock() {
-  ScopeExit torn([this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS {
-    fail_without_memory();
-    unlock();
-  });
   copy_left_ = config_.copy_bytes;
-  moved_ = progress_locked();
-  const bool moved = moved_;
-  torn.release();
+  const bool moved = moved_or_failed(*this, [this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS { return progress_locked(); });
+  moved_ = moved;
   unlock();
   return moved;
 }
@@ -250,7 +257,7 @@ bool Engine::progress_locked() {
     now = config_.clock->now_ns();
     last_driven_ns_.store(now, std::memory_order_relaxed);
   }
-  bool moved = arrivals && drain_inbox(now);
+  bool moved = arrivals && !failed() && drain_inbox(now);
   if (!failed() && !suspicion_) {
     Result<bool> result = run_operations();
     if (tick && result.ok()) {

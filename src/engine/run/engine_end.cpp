@@ -1,5 +1,6 @@
 // How a communicator's engine fails and ends, and with it its operations.
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -10,6 +11,18 @@
 #include "engine/run/progress.h"
 
 namespace trestle {
+
+namespace {
+
+constexpr const char* kEnding = "while a communicator ends";
+
+// Needs memory for the line of the log, so not for set_failure().
+void tell(const EngineConfig& config, const Error& failure) {
+  LOG(kInfo, kColl, "communicator failed: %s", failure.message.c_str());
+  if (config.on_failure) config.on_failure(failure);
+}
+
+}  // namespace
 
 // The cause concerns another communicator. Even if that one was aborted, this one was not. The rank that died for it
 // may belong to this one too. Then this one's control mesh reports that death itself, and gets a moment to do so.
@@ -30,7 +43,6 @@ bool Engine::set_failure(Failure failure) {
   const int64_t now_ns = config_.clock->now_ns();
   const MutexLock lock(failure_mutex_);
   if (failure_) return false;
-  LOG(kInfo, kColl, "communicator failed: %s", failure->message.c_str());
   failure_ = std::move(failure);
   failed_ns_.store(now_ns, std::memory_order_relaxed);
   failed_.store(true, std::memory_order_release);
@@ -42,7 +54,7 @@ void Engine::fail(Error error) {
   const auto failure = std::make_shared<const Error>(std::move(error));
   if (!set_failure(failure)) return;
   ScopeExit thrown([this] { tell_later(); });
-  if (config_.on_failure) config_.on_failure(*failure);
+  tell(config_, *failure);
   thrown.release();
   wake();
 }
@@ -58,7 +70,7 @@ void Engine::tell_later() {
 }
 
 void Engine::tell_failure() {
-  if (untold_.exchange(false, std::memory_order_acq_rel) && config_.on_failure) config_.on_failure(*failure());
+  if (untold_.exchange(false, std::memory_order_acq_rel)) tell(config_, *failure());
 }
 
 void Engine::fail_of_user(Error error) {
@@ -111,12 +123,12 @@ Error Engine::with_context(Error error) const {
 void Engine::finish(Operation* operation, const Failure& failure) {
   Stream* stream = operation->stream;
   CHECK(stream != nullptr, "an active operation without a stream");
-  const auto keep = stream->shared_from_this();  // the last operation may be the stream's only owner
+  const auto keep = stream->shared_from_this();                    // the last operation may be the stream's only owner
+  const ScopeExit left([this, operation] { retire(operation); });  // whatever comes next on the stream
   if (failure != nullptr) operation->abandon();
   operation->free_staging();
   statistics_.ended(operation->prepared().collective, failure != nullptr);
   stream->operation_done(*operation, failure);
-  retire(operation);
 }
 
 bool Engine::finish_all(const Failure& failure) {
@@ -125,33 +137,39 @@ bool Engine::finish_all(const Failure& failure) {
     close_work(INT64_MAX);
     close_transports(0);
   }
+  // An operation of the inbox need not become active, which would take memory.
+  const auto take_any = [this]() TRESTLE_NO_THREAD_SAFETY_ANALYSIS -> Operation* {
+    if (!active_.empty()) {
+      Operation* const first = active_.front();
+      active_.erase(active_.begin());
+      return first;
+    }
+    const MutexLock lock(inbox_mutex_);
+    if (inbox_first_ == nullptr) return nullptr;
+    inbox_full_.store(--inbox_size_ != 0, std::memory_order_release);
+    return std::exchange(inbox_first_, inbox_first_->next_in_inbox);
+  };
   bool ended = false;
   // Finishing an operation may activate the next one of its stream here. So this repeats until nothing is left.
-  do {
-    for (; !active_.empty(); ended = true) {
-      Operation* const operation = active_.front();
-      active_.erase(active_.begin());
-      finish(operation, failure);
-    }
-  } while (drain_inbox(0));
+  for (Operation* next = take_any(); next != nullptr; next = take_any(), ended = true) finish(next, failure);
   return cancel_queued(failure) || ended;
 }
 
 // Operations that wait behind other communicators' work, or behind an event, must not delay the end of this
-// communicator.
+// communicator. The end of one moves the last one to its place in the list. Takes no memory.
 bool Engine::cancel_queued(const Failure& failure) {
-  if (pending() == 0) return false;
-  std::vector<Operation*> queued;
-  {
+  const auto lent = [this](size_t at) -> Operation* {
     const MutexLock lock(pool_mutex_);
-    for (const auto& lent : lent_) {
-      if (lent->stream.load(std::memory_order_acquire) != nullptr) queued.push_back(lent.get());
-    }
-  }
+    return at < lent_.size() ? lent_[at].get() : nullptr;
+  };
   bool any = false;
-  for (Operation* operation : queued) {
-    const auto stream = operation->stream.load(std::memory_order_acquire)->shared_from_this();
-    if (!stream->cancel(*operation, failure)) continue;
+  size_t at = 0;
+  while (Operation* const operation = pending() != 0 ? lent(at) : nullptr) {
+    Stream* const stream = operation->stream.load(std::memory_order_acquire);
+    if (stream == nullptr || !stream->shared_from_this()->cancel(*operation, failure)) {
+      ++at;
+      continue;
+    }
     statistics_.ended(operation->prepared().collective, true);
     retire(operation);
     any = true;
@@ -183,14 +201,19 @@ void Engine::close(int linger_ms, int64_t give_up_ns) {
 bool Engine::close_work(int64_t give_up_ns) {
   if (polled_.empty()) return true;
   const ProgressLock::Loan lent(progress_);
-  return std::ranges::all_of(polled_, [give_up_ns](Polled* polled) { return polled->close(give_up_ns); });
+  bool closed = false;
+  const auto close = [&] {
+    closed = std::ranges::all_of(polled_, [give_up_ns](Polled* polled) { return polled->close(give_up_ns); });
+  };
+  run_or_end_process(kEnding, close);
+  return closed;
 }
 
 // This rank must be able to answer questions while the transports linger, or wait for those that read its memory. A
 // transport that was half closed would let peers use memory that is gone.
 void Engine::close_transports(int linger_ms) {
   const ProgressLock::Loan lent(progress_);
-  run_or_end_process("while a communicator ends", [&] {
+  run_or_end_process(kEnding, [&] {
     for (const auto& transport : transports_) transport->close(linger_ms);
     if (config_.device.shares != nullptr) config_.device.shares->close(monotonic_clock().now_ns());
   });

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "base/config/config.h"
@@ -12,7 +13,6 @@
 #include "base/fork.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "engine/run/patience.h"
 
 namespace trestle {
 
@@ -20,12 +20,6 @@ namespace {
 
 constexpr int kOwnSleepMs = 100;   // how often a sleeping waiter checks deadlines
 constexpr int kOthersSleepMs = 1;  // how often where no other thread drives the other engines
-
-// For waits whose engine is not known.
-Patience& common_patience() {
-  static constinit PerProcess<Patience> patience;
-  return patience.get([] { return Patience{PatienceLimits{.learns = false}}; });
-}
 
 constinit PerProcess<Progress> process_progress;
 
@@ -163,12 +157,12 @@ int Progress::sleep_ms(const EngineList& engines, const Engine* own) const {
 
 void Progress::wait(const std::function<bool()>& done, const std::function<std::shared_ptr<Engine>()>& own) {
   auto all = engines();
-  Pause pause(common_patience());
+  Pause pause(common_patience_);
   WaiterMark mark;
   while (!done()) {
     const std::shared_ptr<Engine> mine = own();
     mark.move_to(mine);
-    pause.use(mine != nullptr ? mine->patience() : common_patience());
+    pause.use(mine != nullptr ? mine->patience() : common_patience_);
     const bool drives_all = !duties_.always && pause.should_sleep();
     bool moved = mine != nullptr && mine->try_progress();
     if (!moved && (mine == nullptr || pause.looks() % 64 == 63 || drives_all)) {
@@ -185,7 +179,8 @@ void Progress::wait(const std::function<bool()>& done, const std::function<std::
     if (pause.pass()) continue;
     if (done()) break;
     if (mine != nullptr) {
-      mine->sleep(sleep_ms(*all, mine.get()), [&] { return done() || own() != mine; });
+      const auto awake = [&] { return done() || own() != mine; };
+      mine->sleep(sleep_ms(*all, mine.get()), std::ref(awake));  // by reference: the wait takes no memory
     } else {
       // The head waits for an event of another stream. The thread that drives that stream ends this wait.
       pollfd none{};

@@ -17,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "engine/run/engine_list.h"
+#include "engine/run/patience.h"
 #include "engine/run/progress_places.h"
 #include "engine/run/progress_thread.h"
 #include "engine/run/watch.h"
@@ -87,6 +88,7 @@ class Progress {
 
   const ProgressPlaces places_;
   ProgressDuties duties_;
+  Patience common_patience_{PatienceLimits{.learns = false}};  // of waits whose engine is not known
   mutable Mutex mutex_;
   std::shared_ptr<const EngineList> engines_ TRESTLE_GUARDED_BY(mutex_) = std::make_shared<EngineList>();
   Watch watch_;

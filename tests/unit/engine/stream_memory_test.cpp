@@ -4,6 +4,7 @@
 
 #include <new>
 #include <string>
+#include <utility>
 
 #include "engine/run/progress.h"
 #include "support/allocations.h"
@@ -26,7 +27,7 @@ class StreamMemory : public TwoEngines {
     EXPECT_TRUE(engine.failure()->code == kGone.code || engine.failure()->code == Code::kSystemError);
   }
   // Does `call` with the k-th allocation refused, and with all from the k-th on, until it needs no more. `prepare`
-  // comes before it, with memory, and `check(whether it has thrown)` afterwards.
+  // comes before it, with memory, and `check(refused, thrown)` afterwards.
   template <class Prepare, class F, class Check>
   void at_every_allocation(Prepare&& prepare, F&& call, Check&& check) {
     (void)Progress::process();  // a communicator has made it
@@ -49,8 +50,7 @@ class StreamMemory : public TwoEngines {
             thrown = true;
           }
         });
-        EXPECT_EQ(thrown, refused);
-        check(thrown);
+        check(refused, thrown);
         if (HasFailure()) return;
       }
       EXPECT_GT(k, 1) << "it has needed no memory at all";
@@ -74,7 +74,8 @@ TEST_F(StreamMemory, ACallBehindAFailureIsQueuedOrNot) {
         const std::vector<Operation*> several(1, next);
         a_->enqueue(several);
       },
-      [&](bool thrown) {
+      [&](bool refused, bool thrown) {
+        EXPECT_EQ(thrown, refused);
         if (thrown) {
           EXPECT_TRUE(a_->idle());
           other_->fail_without_memory();
@@ -85,41 +86,42 @@ TEST_F(StreamMemory, ACallBehindAFailureIsQueuedOrNot) {
       });
 }
 
-// A round that is cut off fails its engine and lets go of it. What it had not done yet, the next ones do. A failure
-// reaches all streams that wait for its stream, and all operations behind it.
-TEST_F(StreamMemory, ARoundThatIsCutOffFailsItsEngine) {
-  std::shared_ptr<Recording> behind;
-  at_every_allocation(
-      [&] {
-        a_->enqueue({operation(1)});
-        event_->record(*a_);
-        for (const auto& stream : {b_, c_}) stream->wait_for(event_->last());
-        b_->enqueue({other(7)});
-        c_->enqueue({other(8)});
-        behind = c_->record();
-        engine_->fail(kGone);
-      },
-      [&] { engine_->try_progress(); },
-      [&](bool) {
-        expect_ended(*other_);
-        EXPECT_TRUE(event_->last()->complete());
-        ASSERT_TRUE(behind->complete());
-        ASSERT_NE(behind->failure(), nullptr);
-        EXPECT_EQ(behind->failure()->code, kGone.code);
-        for (const auto& stream : {a_, b_, c_}) EXPECT_EQ(stream->tell_failure()->code, kGone.code);
-      });
+// The rounds of a failed engine need none, so all that waits for it ends. Its failure reaches all streams that wait for
+// its stream, and all operations behind it.
+TEST_F(StreamMemory, AFailedEngineEndsItsWorkWithoutMemory) {
+  (void)Progress::process();  // a communicator has made it
+  a_->enqueue({operation(1)});
+  event_->record(*a_);
+  for (const auto& stream : {b_, c_}) stream->wait_for(event_->last());
+  b_->enqueue({other(7)});
+  c_->enqueue({other(8)});
+  b_->enqueue({operation(2)});  // is queued behind the other engine's
+  const auto behind = c_->record();
+  engine_->fail(kGone);
+  EXPECT_FALSE(allocations::short_of_memory(0, true, [this] { drive(); }));
+  EXPECT_EQ(engine_->pending(), 0u);
+  expect_ended(*other_);
+  EXPECT_TRUE(event_->last()->complete());
+  ASSERT_TRUE(behind->complete());
+  ASSERT_NE(behind->failure(), nullptr);
+  EXPECT_EQ(behind->failure()->code, kGone.code);
+  for (const auto& stream : {a_, b_, c_}) EXPECT_EQ(stream->tell_failure()->code, kGone.code);
 }
 
-TEST_F(StreamMemory, ARoundThatBeginsAnOperationMayBeCutOff) {
+// What a round leaves half done when it is cut off, the next ones end, with or without memory.
+TEST_F(StreamMemory, ARoundThatIsCutOffFailsItsEngine) {
   at_every_allocation(
       [&] {
         a_->enqueue({operation(1), operation(2)});
+        a_->enqueue({operation(3)});
       },
-      [&] { engine_->try_progress(); },
-      [&](bool thrown) {
-        if (!thrown) engine_->fail(kGone);
+      [&] { drive(); },
+      [&](bool refused, bool thrown) {
+        EXPECT_FALSE(thrown);
+        EXPECT_EQ(engine_->pending() == 0, refused);
+        if (!refused) engine_->fail(kGone);
         expect_ended(*engine_);
-        EXPECT_EQ(a_->tell_failure()->code, thrown ? Code::kSystemError : kGone.code);
+        EXPECT_EQ(a_->tell_failure()->code, refused ? Code::kSystemError : kGone.code);
       });
 }
 
