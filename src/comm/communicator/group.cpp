@@ -269,7 +269,7 @@ Result<Group::Work::PreparedCalls> Group::Work::prepare_all() const {
     const Lane lane{call.stream, lanes[{call.communicator.get(), call.stream.get()}]++};
     Result<PreparedCall> one = call.communicator->calls().planner().prepare(call.call, lane);
     if (!one.ok()) {
-      // A device without memory has failed this communicator. Other ranks may have made the group's other calls
+      // A lack of memory has failed this communicator. Other ranks may have made the group's other calls
       // already.
       const bool failed = one.error().code == Code::kSystemError && call.communicator->engine().failed();
       for (const GroupedCall& other : calls) {

@@ -217,8 +217,9 @@ bool Engine::help() {
 Result<OperationClaims> Engine::reserve(const Prepared& prepared, const Lane& lane) {
   OperationClaims claims;
   if (prepared.place == MemoryPlace::kHost) {
-    if (!staging_.reserve(prepared.staging_bytes)) return *no_memory_;
-    return claims;
+    if (staging_.reserve(prepared.staging_bytes)) return claims;
+    fail_without_memory();
+    return *failure();
   }
   CHECK(device_ != nullptr, "an operation on a device that the engine lacks");
   if (prepared.staging_bytes != 0) claims.staging = device_->staging.claim(lane, prepared.staging_bytes);

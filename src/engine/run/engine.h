@@ -112,8 +112,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // progress lock: the thread that drove does that after its round.
   StagingPool& staging() { return staging_; }
   // Makes sure that there is memory for an operation that is about to be queued on the lane, as StagingPool::reserve().
-  // Returns the memory of a device that the operation must have. Errors: the host has no memory, and the call can be
-  // refused; the device has none, and the communicator has failed, because other ranks may have made the call already.
+  // Returns the memory of a device that the operation must have. Error: there is none, and the communicator has failed,
+  // because other ranks may have made the call already.
   Result<OperationClaims> reserve(const Prepared& prepared, const Lane& lane);
   bool has_work_queue() const { return config_.work != nullptr; }
   // The number of its device; kHostMemory: it has none, and takes no operation whose buffers are on one.

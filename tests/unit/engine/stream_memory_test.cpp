@@ -125,6 +125,16 @@ TEST_F(StreamMemory, ARoundThatIsCutOffFailsItsEngine) {
       });
 }
 
+// Other ranks may have made the call already.
+TEST_F(StreamMemory, ACallWithoutStagingFailsItsCommunicator) {
+  Prepared call = *prepared_;
+  call.staging_bytes = uint64_t{1} << 60;
+  const auto claims = engine_->reserve(call, Lane{a_, 0});
+  ASSERT_FALSE(claims.ok());
+  EXPECT_EQ(claims.error().code, Code::kSystemError);
+  EXPECT_TRUE(engine_->failed());
+}
+
 }  // namespace
 }  // namespace stream_memory_test
 }  // namespace trestle
