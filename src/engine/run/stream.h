@@ -282,7 +282,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void give_up(StreamItem& item);
   void need_not_arrive(StreamItem& item) TRESTLE_REQUIRES(mutex_);
   void put_in(StreamItem& item, std::span<Operation* const> operations);
-  Result<bool> ask_where_outer_is(const StreamItem& item) TRESTLE_REQUIRES(mutex_);
+  void outer_failed(Error error) TRESTLE_REQUIRES(mutex_);
   bool has_arrived(StreamItem& head) TRESTLE_REQUIRES(mutex_);
   // Runs what can run, from the head on.
   void pump();
@@ -308,8 +308,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   size_t of_user_ TRESTLE_GUARDED_BY(mutex_) = 0;
   size_t of_others_ TRESTLE_GUARDED_BY(mutex_) = 0;
   std::weak_ptr<Engine> last_user_ TRESTLE_GUARDED_BY(mutex_);
-  std::atomic<const Engine*> last_user_key_{nullptr};              // last_user_ as a key, never dereferenced
-  std::optional<Error> outer_failure_ TRESTLE_GUARDED_BY(mutex_);  // of the outer stream
+  std::atomic<const Engine*> last_user_key_{nullptr};  // last_user_ as a key, never dereferenced
+  // Of the outer stream: the place of its failure, and that place once it has failed.
+  const std::shared_ptr<Error> outer_error_ = outer_ == nullptr ? nullptr : std::make_shared<Error>();
+  Failure outer_failure_ TRESTLE_GUARDED_BY(mutex_);
   std::atomic<size_t> pending_{0};
   std::atomic<bool> failed_{false};  // whether failure_ is set
   Failure failure_ TRESTLE_GUARDED_BY(mutex_);

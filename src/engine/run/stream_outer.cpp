@@ -125,32 +125,35 @@ Status Stream::wait_outer(std::shared_ptr<Recording> recording) {
 }
 
 void Stream::check_outer() {
-  const Status checked = outer_->check();
+  Status checked = outer_->check();
   if (checked.ok()) return;
   {
     const MutexLock lock(mutex_);
-    outer_failure_ = checked.error();
+    outer_failed(std::move(checked).error());
   }
   pump();
 }
 
-// Whether the outer stream has come to the item. One that has failed never will.
-Result<bool> Stream::ask_where_outer_is(const StreamItem& item) {
-  if (outer_failure_) return *outer_failure_;
-  return outer_->has_reached(*item.outer.mark);
+// The first failure stays. Its place was made with the stream.
+void Stream::outer_failed(Error error) {
+  if (outer_failure_ != nullptr) return;
+  *outer_error_ = std::move(error);
+  outer_failure_ = outer_error_;
 }
 
-// Behind a failure nothing runs, so nothing has to wait.
+// Whether the outer stream has come to the item. One that has failed never will. Behind a failure nothing runs, so
+// nothing has to wait.
 bool Stream::has_arrived(StreamItem& head) {
   if (!head.outer.mark) return true;
-  if (!failure_) {
-    const Result<bool> reached = ask_where_outer_is(head);
+  if (!failure_ && outer_failure_ == nullptr) {
+    Result<bool> reached = outer_->has_reached(*head.outer.mark);
     if (reached.ok() && !reached.value()) {
       if (!waits_for_outer_.exchange(true, std::memory_order_seq_cst)) StreamPoller::process().ring();
       return false;
     }
-    if (!reached.ok()) take_over(std::make_shared<const Error>(reached.error()));
+    if (!reached.ok()) outer_failed(std::move(reached).error());
   }
+  take_over(outer_failure_);
   need_not_arrive(head);
   return true;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -133,6 +134,48 @@ TEST_F(StreamMemory, ACallWithoutStagingFailsItsCommunicator) {
   ASSERT_FALSE(claims.ok());
   EXPECT_EQ(claims.error().code, Code::kSystemError);
   EXPECT_TRUE(engine_->failed());
+}
+
+// Its device does not say how far it is.
+class LostStream : public OuterStream {
+ public:
+  int device() const override { return 0; }
+  Result<Ticket> put(bool, bool) override { return Ticket{1, 1}; }
+  Status may_put() override { return {}; }
+  Result<Ticket> put_kernel(const std::function<Status(const OuterPlace&)>&) override { return Ticket{}; }
+  bool has_kernels() const override { return false; }
+  bool has_words() const override { return false; }
+  Result<std::shared_ptr<CaptureLane>> captured_lane() override { return std::shared_ptr<CaptureLane>(); }
+  Result<std::unique_ptr<OuterStream>> capture(std::shared_ptr<CaptureLane>, std::shared_ptr<GraphCalls>) override {
+    return kGone;
+  }
+  Status check() override { return {}; }
+  Result<bool> has_reached(uint32_t) override { return Error{Code::kUnhandledDeviceError, "lost"}; }
+  void open(uint32_t) override {}
+};
+
+TEST_F(StreamMemory, ACallOnALostOuterStreamIsQueuedOrNot) {
+  std::shared_ptr<Stream> stream;
+  std::optional<StreamEntry> entry;
+  Operation* next = nullptr;
+  at_every_allocation(
+      [&] {
+        stream = Stream::on(std::make_unique<LostStream>()).value();
+        entry.emplace(stream->enter().value());
+        next = operation(1);
+      },
+      [&] { stream->enqueue(std::span<Operation* const>(&next, 1), std::move(*entry)); },
+      [&](bool refused, bool thrown) {
+        EXPECT_EQ(thrown, refused);
+        entry.reset();
+        if (thrown) {
+          EXPECT_TRUE(stream->idle());
+          engine_->retire(next);
+        }
+        drive();
+        EXPECT_EQ(engine_->pending(), 0u);
+        EXPECT_TRUE(stream->idle());
+      });
 }
 
 }  // namespace
