@@ -117,8 +117,8 @@ Operation* Engine::acquire(const std::shared_ptr<const Prepared>& prepared) {
   if (idle == idle_.end() || idle->second.empty()) {
     operation = std::make_unique<Operation>(*this, prepared);
     // So that give_back() needs no memory: all that were made of this kind are lent now.
-    auto& kept = idle_[prepared.get()];
-    if (kept.capacity() <= lent_.size()) kept.reserve(2 * lent_.size() + 1);
+    auto* const kept = prepared->forgotten ? nullptr : &idle_[prepared.get()];
+    if (kept != nullptr && kept->capacity() <= lent_.size()) kept->reserve(2 * lent_.size() + 1);
   } else {
     operation = std::move(idle->second.back());
     idle->second.pop_back();
