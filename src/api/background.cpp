@@ -1,6 +1,8 @@
 // The C API: communicators that are created, split or finalized in the background (config.blocking = 0).
 #include "api/background.h"
 
+#include "base/scope_exit.h"
+
 namespace trestle {
 
 namespace {
@@ -34,15 +36,14 @@ void give_back(trestleComm_t comm) {
 Status begin_creation(trestleComm_t* out, const Creation& create) {
   trestleComm_t comm = HandlePool<trestleComm>::process().make();
   comm->state.store(kBusy, std::memory_order_release);
+  ScopeExit not_begun([comm] { give_back(comm); });
   auto started = Background::start([comm, create](std::atomic<bool>& stop) -> Status {
     comm->object = TRY(create(stop));
     comm->state.store(kAlive, std::memory_order_release);
     return {};
   });
-  if (!started.ok()) {
-    give_back(comm);
-    return started.error();
-  }
+  if (!started.ok()) return started.error();
+  not_begun.release();
   set_own(comm, std::move(started).value());
   *out = comm;
   return in_progress();
@@ -138,15 +139,14 @@ Status begin_finalization(trestleComm_t comm, const std::shared_ptr<Communicator
   if (!use.alive() || comm->object != communicator) return {};
   uint32_t alive = kAlive;
   if (!comm->state.compare_exchange_strong(alive, kBusy, std::memory_order_acq_rel)) return {};
+  ScopeExit not_begun([comm] { no_longer_busy(comm); });
   auto started = Background::start([comm, communicator](std::atomic<bool>& stop) -> Status {
     const Status status = communicator->finalize(&stop);
     no_longer_busy(comm);
     return status;
   });
-  if (!started.ok()) {
-    no_longer_busy(comm);
-    return started.error();
-  }
+  if (!started.ok()) return started.error();
+  not_begun.release();
   set_own(comm, started.value());
   started.value()->begin();
   return in_progress();
@@ -192,8 +192,8 @@ void end_backgrounds(trestleComm_t comm) {
   std::vector<std::shared_ptr<Background>> all;
   {
     const MutexLock lock(comm->mutex);
+    if (comm->own != nullptr) comm->splits.push_back(comm->own);  // before any is taken: it may find no memory
     all.swap(comm->splits);
-    if (comm->own != nullptr) all.push_back(comm->own);
   }
   for (const auto& one : all) one->stop();
   for (const auto& one : all) one->join();

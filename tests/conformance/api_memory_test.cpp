@@ -165,6 +165,35 @@ TEST(ApiMemory, ACallThatFindsNoMemoryFailsItsCommunicatorOnAllRanks) {
       {}, 300);
 }
 
+// The other rank has finalized, and waits for this one.
+TEST(ApiMemory, AGroupThatFindsNoMemoryFailsWhatItFinalizes) {
+  ranks::isolated(
+      [] {
+        trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        long k = 0;
+        for (bool refused = true; refused && !testing::Test::HasFailure(); ++k) {
+          SCOPED_TRACE(testing::Message() << "allocation " << k);
+          trestleComm_t comms[2] = {};
+          ASSERT_EQ(trestleCommInitAllConfig(comms, 2, &config), trestleSuccess);
+          ASSERT_EQ(trestleCommFinalize(comms[1]), trestleInProgress);
+          ASSERT_EQ(trestleGroupStart(), trestleSuccess);
+          ASSERT_EQ(trestleCommFinalize(comms[0]), trestleSuccess);
+          trestleResult_t result = trestleSuccess, state = trestleInProgress;
+          refused = allocations::short_of_memory(k, false, [&] { result = trestleGroupEnd(); });
+          EXPECT_EQ(result, refused ? trestleSystemError : trestleInProgress);
+          for (trestleComm_t comm : comms) {
+            ranks::wait_until(
+                [&] { return trestleCommGetAsyncError(comm, &state) != 0 || state != trestleInProgress; });
+            EXPECT_EQ(state, refused ? trestleSystemError : trestleSuccess);
+          }
+          for (const trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+        }
+        EXPECT_GT(k, 1) << "it has needed no memory at all";
+      },
+      {}, 300);
+}
+
 // A round that the waiting thread of the program drives, too.
 TEST(ApiMemory, AWaitThatFindsNoMemoryFailsItsCommunicatorOnAllRanks) {
   ranks::isolated(

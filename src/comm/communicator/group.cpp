@@ -113,10 +113,12 @@ Status Group::end() {
   if (--depth_ != 0) return {};
   Work work = std::exchange(work_, Work());
   if (!work.error && work.spoilt != Code::kSuccess) work.error = Error{work.spoilt, "a call of the group failed"};
+  const ScopeExit last([&work] {
+    for (const auto& communicator : work.destructions) communicator->destroy(kGoodbyeMs);
+  });
   ScopeExit thrown([&work] { work.fail_all(); });
   Status status = work.error ? Status(*work.error) : work.run();
   thrown.release();
-  for (const auto& communicator : work.destructions) communicator->destroy(kGoodbyeMs);
   return status;
 }
 
@@ -133,6 +135,8 @@ bool Group::Work::finalizes(const std::shared_ptr<Communicator>& communicator) c
 void Group::Work::fail_all() noexcept {
   for (const GroupedCall& call : calls) call.communicator->engine().fail_without_memory();
   for (const GroupedCall& call : captured) call.communicator->engine().fail_without_memory();
+  for (const Numbering& split : numberings) split.communicator->engine().fail_without_memory();
+  for (const auto& communicator : finalizations) communicator->engine().fail_without_memory();
 }
 
 // Steps that may be refused come first: a refused group has done nothing.

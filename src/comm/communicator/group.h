@@ -112,7 +112,7 @@ class Group {
     Work& operator=(Work&&) = default;
     ~Work();  // settles the calls that were not enqueued
     Status run();
-    // For want of memory: calls may have their numbers already, and other ranks count on them.
+    // For want of memory: other ranks count on the group's calls, splits and finalizations.
     void fail_all() noexcept;
     Status ask_all() const;
     // Fills `captured`. Error: what else the group does cannot be captured.
