@@ -8,6 +8,7 @@
 #include "api/collectives.h"
 #include "api/config.h"
 #include "api/streams.h"
+#include "base/thread.h"
 #include "memory/mem_alloc.h"
 
 using namespace trestle;
@@ -81,12 +82,14 @@ Result<std::shared_ptr<Communicator>> take(trestleComm_t comm, const char* funct
     if (use.alive() || use.busy()) communicator = use.object();
   }
   if (!end_handle(comm)) return dead_handle(false, function, "communicator", kEarlier);
-  if (abort && communicator != nullptr) communicator->abort();
-  while (comm->users.load(std::memory_order_acquire) != 0) Progress::process().poke(nullptr);
-  end_backgrounds(comm);
-  comm->object.reset();
-  forget_backgrounds(comm);
-  HandlePool<trestleComm>::process().bury(comm);
+  run_or_end_process("while a communicator ends", [&] {  // nobody could end it again
+    if (abort && communicator != nullptr) communicator->abort();
+    wait_for_users(comm);
+    end_backgrounds(comm);
+    comm->object.reset();
+    forget_backgrounds(comm);
+    HandlePool<trestleComm>::process().bury(comm);
+  });
   return communicator;
 }
 

@@ -291,7 +291,7 @@ trestleResult_t trestleTopKDestroy(trestleTopK_t topk) {
       if (!end_handle(topk)) return dead_handle(false, "TopKDestroy", "compressed all-reduce", "destroyed");
     }
     // Calls that have begun go on.
-    while (topk->users.load(std::memory_order_acquire) != 0) Progress::process().poke(nullptr);
+    wait_for_users(topk);
     const std::shared_ptr<TopKExchange> exchange = std::move(topk->object);
     HandlePool<trestleTopK>::process().bury(topk);
     return {};

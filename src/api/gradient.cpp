@@ -248,7 +248,7 @@ trestleResult_t trestleGradDestroy(trestleGrad_t grad) {
       if (!end_handle(grad)) return dead_handle(false, "GradDestroy", "scheduler", "destroyed");
     }
     // Calls that have begun go on. The scheduler's thread still works for those that wait.
-    while (grad->users.load(std::memory_order_acquire) != 0) Progress::process().poke(nullptr);
+    wait_for_users(grad);
     const std::shared_ptr<GradientScheduler> scheduler = std::move(grad->object);
     HandlePool<trestleGrad>::process().bury(grad);
     scheduler->drain();

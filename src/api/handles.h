@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "comm/communicator/communicator.h"
 #include "comm/setup/background.h"
+#include "engine/run/progress.h"
 #include "trestle/trestle.h"
 
 namespace trestle {
@@ -165,6 +166,12 @@ class ReservedHandle {
 template <class H>
 bool end_handle(H* handle) {
   return handle->state.exchange(kDead, std::memory_order_acq_rel) != kDead;
+}
+
+// Of a handle that was ended: until no call uses it.
+template <class H>
+void wait_for_users(H* handle) {
+  while (handle->users.load(std::memory_order_acquire) != 0) Progress::process().poke(nullptr);
 }
 
 // Why a handle that is not alive takes no call: it was `ended` ("destroyed"), or belongs to the process that forked
