@@ -105,6 +105,12 @@ Words take_program(const CLI::App& app, Words& arguments, Words& command) {
   return options;
 }
 
+Result<int64_t> parse_limit_ns(const std::string& text) {
+  const int64_t limit_ns = TRY(parse_duration_ns(text));
+  if (limit_ns == 0) return Error{Code::kInvalidArgument, "must be more than 0; without it there is no limit"};
+  return limit_ns;
+}
+
 Status set_variables(RankProgram& program, const Environment& environment) {
   const auto bad = [](const std::string& what) { return Error{Code::kInvalidArgument, "--env: " + what}; };
   for (const std::string& text : program.variables) {
@@ -139,7 +145,7 @@ RunCommand::RunCommand(CLI::App& app)
   add("--bind", o.bind, parse_bind, "WHERE", "Where a rank may run: core, socket or none");
   add("--grace", o.grace_ns, parse_duration_ns, "TIME",
       "Time for ranks to end by themselves after a failure,\nand again after SIGTERM before they are killed (2s)");
-  add("--timeout", o.timeout_ns, parse_duration_ns, "TIME", "End the job after this time: 90s, 10m, 2h");
+  add("--timeout", o.timeout_ns, parse_limit_ns, "TIME", "End the job after this time: 90s, 10m, 2h");
   run_->add_option("--output-dir", o.output_folder,
                    "Ranks write into files there and not to this command's output:\n"
                    "rank.0.out, rank.0.err, ... (replaces them; numbers are padded)")

@@ -97,6 +97,7 @@ TEST(RunOptions, ThatAreWrongAreRefusedByName) {
       {{"-n", "2", "--grace", "soon", "true"}, "--grace: 'soon' is not a duration"},
       {{"-n", "2", "--grace", "-1", "true"}, "--grace: '-1' is not a duration"},
       {{"-n", "2", "--timeout", "nan", "true"}, "--timeout: 'nan' is not a duration"},
+      {{"-n", "2", "--timeout", "0", "true"}, "--timeout: must be more than 0"},
       {{"-n", "2", "--tag", "--no-prefix", "true"}, "--tag excludes --no-prefix"},
       {{"-n", "2", "--env", "=3", "true"}, "--env: '=3' has no name"},
       {{"-n", "2", "--env", "TRESTLE_TEST_NOT_SET", "true"}, "--env: TRESTLE_TEST_NOT_SET is not set here"},
