@@ -78,7 +78,16 @@ void wait_for(int number) {
 }
 
 // In the background it must not read: SIGTTIN would stop all of the process group, which a shell may have given more
-// processes. The shell sends SIGCONT when it gives the terminal back.
+// processes. When the shell gives the terminal back, it sends SIGCONT to a job that was stopped. One that runs hears
+// nothing.
+void await_foreground() {
+  constexpr timespec kLookAgain{0, 200'000'000};
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCONT);
+  sigtimedwait(&set, nullptr, &kLookAgain);
+}
+
 int read_terminal(int to) {
   ::signal(SIGTTIN, SIG_IGN);
   ::signal(SIGPIPE, SIG_DFL);  // rank 0 reads no more
@@ -86,8 +95,9 @@ int read_terminal(int to) {
   for (ssize_t got = 1; got > 0;) {
     pollfd terminal{STDIN_FILENO, POLLIN, 0};
     ::poll(&terminal, 1, -1);
-    if (tcgetpgrp(STDIN_FILENO) != getpgrp()) {
-      wait_for(SIGCONT);
+    const pid_t foreground = tcgetpgrp(STDIN_FILENO);  // -1: not the terminal of this session, which stops nobody
+    if (foreground >= 0 && foreground != getpgrp()) {
+      await_foreground();
       continue;
     }
     got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
