@@ -178,8 +178,8 @@ Result<int> LocalJob::run() {
   if (!cause_.empty()) end_leftovers();
   const std::string ranks = std::to_string(ranks_.size()) + (ranks_.size() == 1 ? " rank " : " ranks ");
   if (!cause_.empty()) say("the job of " + ranks + cause_ + "; exit status " + std::to_string(status_));
-  const bool read = wait_for_reader();
-  return status_ != 0 ? status_ : !read ? kTimedOut : printer_status_;
+  const int lost = wait_for_reader();
+  return status_ != 0 ? status_ : lost != 0 ? lost : printer_status_;
 }
 
 Result<int> LocalJob::not_started(const RankProgram& program, const Launched& failed) {
@@ -226,25 +226,28 @@ void LocalJob::end_leftovers() {
 }
 
 // Waits for those who read the output until the user ends that. A job with a time limit waits until the limit is over
-// and nothing was read for the time of --grace: then false.
-bool LocalJob::wait_for_reader() {
+// and nothing was read for the time of --grace. Returns the exit status of what is lost; 0: nothing is.
+int LocalJob::wait_for_reader() {
   begin(Step::kKilled);
+  impatient_ = 0;                                                     // that one has ended the ranks
+  for (Shared& group : shared_.first(shared_.size() - 1)) group = 0;  // numbers that others may get
   printer_.sentences.reset();
   int64_t written = -1;
   int64_t until_ns = kNever;
-  while (printer_.pid > 0 && !impatient_) {
+  while (printer_.pid > 0) {
     const int64_t now_ns = monotonic_clock().now_ns();
-    if (limit_ns_ != kNever && std::exchange(written, shared_.back().load()) != written)
+    const int64_t seen = shared_.back().load();
+    if (limit_ns_ != kNever && std::exchange(written, seen) != seen)
       until_ns = std::max(limit_ns_, now_ns + options_.grace_ns);
-    if (now_ns >= until_ns) {
+    if (impatient_ != 0 || now_ns >= until_ns) {
       constexpr char kLost[] = "trestle: standard output is not read: the last output of the ranks is lost\n";
       pollfd room{STDERR_FILENO, POLLOUT, 0};
       if (::poll(&room, 1, 0) > 0) (void)!::write(STDERR_FILENO, kLost, sizeof kLost - 1);
-      return false;
+      return impatient_ != 0 ? 128 + impatient_ : kTimedOut;
     }
     turn(until_ns);
   }
-  return true;
+  return 0;
 }
 
 }  // namespace trestle

@@ -94,7 +94,7 @@ class LocalJob {
   void turn(int64_t until_ns);                  // waits for a signal, and does what it asks for
   bool kill_leftovers() const;
   void end_leftovers();
-  bool wait_for_reader();
+  int wait_for_reader();
 
   // job_end.cpp: how a job ends
   void collect(std::vector<const Rank*>& ended);
@@ -129,9 +129,9 @@ class LocalJob {
   int64_t limit_ns_ = kNever;  // of the job
   int signal_ = 0;             // the first one that ended the job
   int64_t signal_ns_ = 0;
-  bool impatient_ = false;  // another one has come after SIGKILL
-  std::string cause_;       // "": none
-  int status_ = 0;          // of the cause
+  int impatient_ = 0;  // another one that has come after SIGKILL
+  std::string cause_;  // "": none
+  int status_ = 0;     // of the cause
 };
 
 }  // namespace trestle

@@ -152,8 +152,8 @@ void LocalJob::signalled(int number) {
   if (number == SIGTSTP) return stop();
   if (number == SIGCONT || number == SIGUSR1 || number == SIGUSR2) return signal(number);
   if (number == signal_ && now_ns() - signal_ns_ < kAtOnceNs) return;
-  impatient_ = step_ == Step::kKilled;
-  if (signal_ != 0 || impatient_) return end_ranks(SIGKILL, "a second signal, " + signal_name(number));
+  if (step_ == Step::kKilled) impatient_ = number;
+  if (signal_ != 0 || impatient_ != 0) return end_ranks(SIGKILL, "a second signal, " + signal_name(number));
   signal_ = number;
   signal_ns_ = now_ns();
   blame("was ended by " + signal_name(number), 128 + number);

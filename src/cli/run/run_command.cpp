@@ -61,7 +61,8 @@ SIGTERM, and after the same time again SIGKILL. SIGINT (Ctrl-C), SIGTERM, SIGHUP
 and SIGQUIT are passed on at once; SIGKILL follows after the time of --grace or
 at a second signal. SIGTSTP (Ctrl-Z) and SIGCONT stop and continue the ranks.
 SIGUSR1 and SIGUSR2 are passed on. This command waits for a slow reader of its
-output; after --timeout only until nothing was read for the time of --grace.
+output until a signal comes; after --timeout only until nothing was read for the
+time of --grace.
 
 Processes that ranks start: a rank is a process group. The whole group gets these
 signals, and is killed when the rank fails or this command is killed. A process

@@ -210,4 +210,25 @@ TEST(RunEnds, AmongSeveralTheKilledRankCameFirst) {
   expect_line(command, "the job of 2 ranks has failed: rank {1} was killed by signal 9 (Killed); exit status 137");
 }
 
+// All ranks have ended, but their last lines are not read. They are more than a pipe holds.
+TEST(RunEnds, ASignalThatEndsTheWaitForTheReaderIsTheExitStatus) {
+  int input[2], output[2];
+  ASSERT_EQ(pipe(input), 0);
+  ASSERT_EQ(pipe(output), 0);
+  Command command({"run", "-n", "1", "--", "sh", "-c", "echo pid $$ >&2; read line; exec head -c 100000 /dev/zero"},
+                  [&] {
+                    dup2(input[0], STDIN_FILENO);
+                    dup2(output[1], STDOUT_FILENO);
+                  });
+  ASSERT_TRUE(command.wait_for("pid"));
+  ASSERT_TRUE(command.wait_for("\n"));
+  const pid_t rank = parts::pid_of(command, 0);
+  ASSERT_EQ(write(input[1], "\n", 1), 1);
+  while (parts::state_of(rank) != 0) sched_yield();  // the command has waited for it
+  command.signal(SIGINT);
+  EXPECT_EQ(command.finish(), 128 + SIGINT);
+  EXPECT_EQ(command.count("trestle: standard output is not read: the last output of the ranks is lost\n"), 1);
+  for (const int fd : {input[0], input[1], output[0], output[1]}) close(fd);
+}
+
 }  // namespace
