@@ -1,8 +1,8 @@
 # Tests of the public API. They use include/trestle/trestle.h and no other part of the library.
 if(TARGET trestle)
   add_library(trestle_api_calls STATIC
-    ${CMAKE_SOURCE_DIR}/tests/support/device_memory.cpp
-    ${CMAKE_SOURCE_DIR}/tests/support/ranks.cpp
+    ${PROJECT_SOURCE_DIR}/tests/support/device_memory.cpp
+    ${PROJECT_SOURCE_DIR}/tests/support/ranks.cpp
     ${CMAKE_CURRENT_LIST_DIR}/buffers/api_buffer.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_cover.cpp
@@ -10,7 +10,7 @@ if(TARGET trestle)
     ${CMAKE_CURRENT_LIST_DIR}/api_space.cpp
     ${CMAKE_CURRENT_LIST_DIR}/api_vector_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/buffers/api_values.cpp)
-  target_include_directories(trestle_api_calls PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(trestle_api_calls PUBLIC ${PROJECT_SOURCE_DIR}/tests)
   # Ranks use transports other than loopback only if they can prove that they belong to the job.
   target_compile_definitions(trestle_api_calls PRIVATE TRESTLE_TEST_PROOFS=$<BOOL:${SODIUM_FOUND}>)
   target_link_libraries(trestle_api_calls PUBLIC trestle GTest::gtest Threads::Threads PRIVATE trestle_device)
@@ -47,7 +47,7 @@ if(TARGET trestle)
   if(NOT TRESTLE_SANITIZE)  # sanitizers have allocation functions of their own
     trestle_test(NAME api_memory_test LABEL conformance LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/api_memory_test.cpp
-      ${CMAKE_SOURCE_DIR}/tests/support/allocations.cpp)
+      ${PROJECT_SOURCE_DIR}/tests/support/allocations.cpp)
     trestle_test(NAME api_faults_test LABEL conformance TIMEOUT 900 LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/faults/api_fault_job.cpp
       ${CMAKE_CURRENT_LIST_DIR}/faults/api_faults_test.cpp
@@ -57,15 +57,15 @@ if(TARGET trestle)
   # The same library, whose work queue stands for a device (tests/support/delayed_work.cpp): what follows work that is
   # not done yet shows here.
   add_library(trestle_delayed SHARED $<TARGET_OBJECTS:trestle>
-    ${CMAKE_SOURCE_DIR}/tests/support/delayed_queue.cpp
-    ${CMAKE_SOURCE_DIR}/tests/support/delayed_work.cpp)
-  target_include_directories(trestle_delayed PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
+    ${PROJECT_SOURCE_DIR}/tests/support/delayed_queue.cpp
+    ${PROJECT_SOURCE_DIR}/tests/support/delayed_work.cpp)
+  target_include_directories(trestle_delayed PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(trestle_delayed PRIVATE $<TARGET_PROPERTY:trestle,LINK_LIBRARIES>)
   target_link_options(trestle_delayed PRIVATE $<TARGET_PROPERTY:trestle,LINK_OPTIONS>)
   set_target_properties(trestle_delayed PROPERTIES OUTPUT_NAME trestle SOVERSION ${PROJECT_VERSION_MAJOR}
-                                                   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/delayed)
+                                                   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/delayed)
   add_dependencies(trestle_api_calls trestle_delayed)
-  set(delayed TESTS_WORK_DELAY_US=100 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/delayed)
+  set(delayed TESTS_WORK_DELAY_US=100 LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/delayed)
   # The express path, which has no queue, is off, but where its calls are counted. A third of the communicators: tests/sim
   # has each algorithm with delayed work.
   foreach(name api_collectives api_vectors api_redops api_persistent api_order api_stats)
@@ -82,7 +82,7 @@ if(TARGET trestle)
   if(TRESTLE_WITH_CUDA)
     foreach(name api_collectives api_vectors api_persistent)
       trestle_test_run(NAME ${name}_device_test OF ${name}_test LABEL conformance TIMEOUT 900
-                       ENVIRONMENT TESTS_PART=3 RANKS_TRESTLE_DEVICE=0 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_cuda)
+                       ENVIRONMENT TESTS_PART=3 RANKS_TRESTLE_DEVICE=0 LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/fake_cuda)
     endforeach()
   endif()
   # With several helper threads, as on a machine with several NUMA nodes.

@@ -16,7 +16,7 @@ if(TRESTLE_WITH_CUDA)
     # The conformance tests of the public API on memory of the first GPU. What is skipped everywhere is not asked for: on
     # a machine with a GPU, a test that says "skipped" has failed.
     add_executable(on_gpu ${CMAKE_CURRENT_LIST_DIR}/on_gpu.cpp)
-    target_include_directories(on_gpu PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_include_directories(on_gpu PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(on_gpu PRIVATE trestle_device)
     foreach(name api_collectives api_vectors api_persistent)
       trestle_test_run(NAME ${name}_gpu_test OF on_gpu LABEL gpu TIMEOUT 900

@@ -7,7 +7,7 @@ if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
   endif()
   foreach(case IN LISTS cases)
     add_test(NAME launching_${case}_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/launching_test.sh ${case}
-      ${CMAKE_SOURCE_DIR} $<TARGET_FILE_DIR:trestle> ${CMAKE_C_COMPILER} "${TRESTLE_SANITIZE}")
+      ${PROJECT_SOURCE_DIR} $<TARGET_FILE_DIR:trestle> ${CMAKE_C_COMPILER} "${TRESTLE_SANITIZE}")
     # detect_leaks=0: PMIx never frees its memory.
     set_tests_properties(launching_${case}_test PROPERTIES LABELS local TIMEOUT 300 SKIP_RETURN_CODE 77
       ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null;ASAN_OPTIONS=detect_leaks=0")

@@ -22,7 +22,7 @@ if(TARGET trestle AND SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/run_end.cpp
     ${CMAKE_CURRENT_LIST_DIR}/run_job.cpp
     ${CMAKE_CURRENT_LIST_DIR}/verdict.cpp)
-  target_include_directories(torture PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(torture PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(torture PRIVATE trestle_delayed Threads::Threads)
   foreach(faults none all flood)
     set(name torture_${faults})

@@ -19,6 +19,6 @@ if(TARGET trestle)
       ${CMAKE_CURRENT_LIST_DIR}/compress_faults_test.cpp
       ${CMAKE_CURRENT_LIST_DIR}/compress_oracle.cpp
       ${CMAKE_CURRENT_LIST_DIR}/../faults/fault_points.cpp
-      ${CMAKE_SOURCE_DIR}/tests/support/allocations.cpp)
+      ${PROJECT_SOURCE_DIR}/tests/support/allocations.cpp)
   endif()
 endif()

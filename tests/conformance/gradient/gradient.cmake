@@ -19,7 +19,7 @@ if(TARGET trestle)
     trestle_test(NAME gradient_ready_test LABEL conformance LIBS trestle_api_calls SOURCES
       ${CMAKE_CURRENT_LIST_DIR}/gradient_model.cpp
       ${CMAKE_CURRENT_LIST_DIR}/gradient_ready_test.cpp
-      ${CMAKE_SOURCE_DIR}/tests/support/allocations.cpp)
+      ${PROJECT_SOURCE_DIR}/tests/support/allocations.cpp)
   endif()
   # On a work queue that stands for a device, without the express path, and with several helper threads.
   trestle_test_run(NAME gradient_api_delayed_test OF gradient_api_test LABEL conformance TIMEOUT 900

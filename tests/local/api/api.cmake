@@ -1,7 +1,7 @@
 # Ranks as processes, through the public header only. The processes must prove that they belong to the job.
 if(TARGET trestle AND SODIUM_FOUND)
   add_library(trestle_api_sockets STATIC ${CMAKE_CURRENT_LIST_DIR}/sockets.cpp)
-  target_include_directories(trestle_api_sockets PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(trestle_api_sockets PUBLIC ${PROJECT_SOURCE_DIR}/tests)
   trestle_test(NAME api_processes_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/processes_test.cpp)
   trestle_test(NAME api_bad_input_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES

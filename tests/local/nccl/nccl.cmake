@@ -49,7 +49,7 @@ if(TARGET trestle_nccl AND SODIUM_FOUND)
   if(TRESTLE_WITH_CUDA)
     trestle_test(NAME nccl_device_test LABEL local TIMEOUT 600
       LIBS trestle_nccl_tests trestle_own_nccl_header trestle_api_calls trestle_device fake_cuda SOURCES
-      ${CMAKE_SOURCE_DIR}/tests/local/cuda/fake_gpu.cpp
+      ${PROJECT_SOURCE_DIR}/tests/local/cuda/fake_gpu.cpp
       ${CMAKE_CURRENT_LIST_DIR}/device_test.cpp
       ${CMAKE_CURRENT_LIST_DIR}/nccl_ranks.cpp)
   endif()

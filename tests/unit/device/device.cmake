@@ -10,7 +10,7 @@ if(TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/fake_shared_memory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_graphs.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_streams.cpp)
-  target_include_directories(fake_driver_objects PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(fake_driver_objects PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_include_directories(fake_driver_objects SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(fake_driver_objects PRIVATE trestle_kernels trestle_kernels_cuda)
   add_library(fake_driver SHARED $<TARGET_OBJECTS:fake_driver_objects>)

@@ -18,10 +18,10 @@ trestle_test(NAME engine_test LABEL unit LIBS trestle_engine trestle_sim SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/progress_threads_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/turns_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/work_test.cpp
-  ${CMAKE_SOURCE_DIR}/tests/support/delayed_queue.cpp)
+  ${PROJECT_SOURCE_DIR}/tests/support/delayed_queue.cpp)
 if(NOT TRESTLE_SANITIZE)  # sanitizers have allocation functions of their own
   trestle_test(NAME engine_issue_test LABEL unit LIBS trestle_engine trestle_sim SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/issue_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/stream_memory_test.cpp
-    ${CMAKE_SOURCE_DIR}/tests/support/allocations.cpp)
+    ${PROJECT_SOURCE_DIR}/tests/support/allocations.cpp)
 endif()

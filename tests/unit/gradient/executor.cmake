@@ -9,4 +9,4 @@ trestle_test(NAME gradient_executor_test LABEL unit LIBS trestle_gradient_execut
   ${CMAKE_CURRENT_LIST_DIR}/step_board_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/step_machine_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/trace_test.cpp)
-target_include_directories(gradient_executor_test PRIVATE ${CMAKE_SOURCE_DIR}/include)
+target_include_directories(gradient_executor_test PRIVATE ${PROJECT_SOURCE_DIR}/include)

@@ -1,8 +1,8 @@
 # In place of libnvidia-ml.so.1, and with its name for programs that look for it: see fake_nvml.h.
 add_library(fake_nvml SHARED ${CMAKE_CURRENT_LIST_DIR}/fake_nvml.cpp)
-target_include_directories(fake_nvml PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
+target_include_directories(fake_nvml PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
 set_target_properties(fake_nvml PROPERTIES PREFIX "" OUTPUT_NAME libnvidia-ml SUFFIX .so.1
-                                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/fake_nvml)
+                                           LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/fake_nvml)
 add_library(broken_nvml SHARED ${CMAKE_CURRENT_LIST_DIR}/broken_nvml.cpp)
 trestle_test(NAME machine_test LABEL unit LIBS trestle_machine SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/gpu_files_test.cpp

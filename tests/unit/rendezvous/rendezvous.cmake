@@ -5,7 +5,7 @@ trestle_test(NAME rendezvous_test LABEL unit SHARDS 3 LIBS trestle_rendezvous SO
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_link_test.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_lost_test.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_test.cpp)
-target_include_directories(rendezvous_test PRIVATE ${CMAKE_SOURCE_DIR}/include)
+target_include_directories(rendezvous_test PRIVATE ${PROJECT_SOURCE_DIR}/include)
 if(SODIUM_FOUND)
   target_sources(rendezvous_test PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/crowd_test.cpp
