@@ -11,6 +11,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "base/files/file_size.h"
 #include "base/fork.h"
@@ -28,7 +29,8 @@ namespace {
 
 // A replaced descriptor stays open for the life of the process: another thread may be about to write to it.
 std::atomic<int> sink_fd{STDERR_FILENO};
-thread_local int log_rank = -1;
+constexpr int kSeveralRanks = -2;
+std::atomic<int> log_rank{-1};  // of the process
 
 struct Name {
   const char* name;
@@ -80,10 +82,17 @@ size_t write_prefix(char* buffer, size_t size, LogLevel level) {
   static constinit PerProcess<const std::string> host;
   const long thread_id = syscall(SYS_gettid);  // read each time: a kept number would be wrong after fork
   std::array<char, 24> rank{};
-  if (log_rank >= 0) std::snprintf(rank.data(), rank.size(), " [%d]", log_rank);
-  const int length =
-      std::snprintf(buffer, size, "%s:%ld:%ld%s TRESTLE %s ", host.get(host_name).c_str(), static_cast<long>(getpid()),
-                    thread_id, rank.data(), kLevels[static_cast<size_t>(level)].name);
+  const int number = log_rank.load(std::memory_order_relaxed);
+  if (number >= 0) std::snprintf(rank.data(), rank.size(), " [%d]", number);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 24> seconds{};
+  std::strftime(seconds.data(), seconds.size(), "%FT%T", &parts);
+  const int length = std::snprintf(buffer, size, "%s.%03ldZ %s:%ld:%ld%s TRESTLE %s ", seconds.data(),
+                                   now.tv_nsec / 1'000'000, host.get(host_name).c_str(), static_cast<long>(getpid()),
+                                   thread_id, rank.data(), kLevels[static_cast<size_t>(level)].name);
   return length < 0 ? 0 : std::min(static_cast<size_t>(length), size - 1);
 }
 
@@ -122,7 +131,8 @@ Status configure_log(const LogSettings& settings) {
 }
 
 void set_log_rank(int rank) {
-  log_rank = rank;
+  int before = -1;
+  if (!log_rank.compare_exchange_strong(before, rank) && before != rank) log_rank.store(kSeveralRanks);
 }
 
 void log_message(LogLevel level, const char* format, ...) {

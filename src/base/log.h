@@ -4,7 +4,8 @@
 // `LOG(kWarn, kNet, "peer %d went away", peer);` When the message is off it costs one relaxed load and a compare, and
 // the arguments are not evaluated. Off until configure_log() is called; process_config() (base/config/config.h) calls
 // it with TRESTLE_DEBUG, TRESTLE_DEBUG_SUBSYS and TRESTLE_DEBUG_FILE. A line is one write(2), so lines of several
-// processes never mix. Longer messages are cut at 2 KiB.
+// processes never mix. Longer messages are cut at 2 KiB. It begins with the time (UTC), the host, the process, the thread
+// and the rank: "2026-11-28T10:02:03.004Z node3:533:580 [2] TRESTLE WARN ...".
 #pragma once
 
 #include <atomic>
@@ -50,7 +51,7 @@ Status configure_log(const LogSettings& settings);
 Result<LogLevel> parse_log_level(std::string_view text);
 Result<uint32_t> parse_subsystems(std::string_view text);
 
-// Shown in every later line of the calling thread. Negative: unknown.
+// A rank of this process makes a communicator. Lines show the rank as long as the process has only one.
 void set_log_rank(int rank);
 
 namespace log_internal {

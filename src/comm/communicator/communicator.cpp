@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor_room.h"
+#include "base/log.h"
 #include "base/scope_exit.h"
 #include "base/thread.h"
 #include "comm/communicator/captured_calls.h"
@@ -165,23 +166,30 @@ Status Communicator::start() {
 Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& id, int32_t nranks, int32_t rank,
                                                            const CommunicatorSettings& settings,
                                                            std::atomic<bool>& stop) {
-  const StopAtExit registered(stop);
-  if (rank == 0) log_version(settings.config);
-  const int64_t deadline = deadline_of(settings);
-  BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
-  config.rails = settings.control_rails;
-  config.deadline_ns = deadline;
-  config.abort = &stop;
-  const Status room = make_descriptor_room(
-      own_rank_name(rank) + ": a communicator of " + std::to_string(nranks) + " ranks", descriptors_of_rank(nranks));
-  auto joined = Bootstrap::join(config);
-  if (!room.ok()) {
-    if (joined.ok()) joined.value()->fail(room.error());  // the others would wait for this rank
-    return room.error();
-  }
-  auto bootstrap = TRY(std::move(joined));
-  auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank}));
-  if (auto hold = bootstrap->take_hold()) made->rendezvous_.emplace(std::move(hold), made->listeners_, made->engine_);
+  set_log_rank(rank);
+  const auto join = [&]() -> Result<std::shared_ptr<Communicator>> {
+    const StopAtExit registered(stop);
+    if (rank == 0) log_version(settings.config);
+    const int64_t deadline = deadline_of(settings);
+    BootstrapConfig config = bootstrap_config(settings.config, nranks, rank, id);
+    config.rails = settings.control_rails;
+    config.deadline_ns = deadline;
+    config.abort = &stop;
+    const Status room = make_descriptor_room(
+        own_rank_name(rank) + ": a communicator of " + std::to_string(nranks) + " ranks", descriptors_of_rank(nranks));
+    auto joined = Bootstrap::join(config);
+    if (!room.ok()) {
+      if (joined.ok()) joined.value()->fail(room.error());  // the others would wait for this rank
+      return room.error();
+    }
+    auto bootstrap = TRY(std::move(joined));
+    auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank}));
+    if (auto hold = bootstrap->take_hold()) made->rendezvous_.emplace(std::move(hold), made->listeners_, made->engine_);
+    return made;
+  };
+  auto made = join();
+  if (!made.ok() && made.error().code != Code::kAborted)
+    LOG(kWarn, kInit, "rank %d: no communicator of %d ranks was made: %s", rank, nranks, made.error().message.c_str());
   return made;
 }
 

@@ -16,9 +16,12 @@ namespace {
 
 constexpr const char* kEnding = "while a communicator ends";
 
-// Needs memory for the line of the log, so not for set_failure().
+// Needs memory for the line of the log, so not for set_failure(). A program that aborts its communicator knows why.
 void tell(const EngineConfig& config, const Error& failure) {
-  LOG(kInfo, kColl, "communicator failed: %s", failure.message.c_str());
+  if (failure.code == Code::kAborted)
+    LOG(kInfo, kColl, "communicator failed on %s: %s", config.name.c_str(), failure.message.c_str());
+  else
+    LOG(kWarn, kColl, "communicator failed on %s: %s", config.name.c_str(), failure.message.c_str());
   if (config.on_failure) config.on_failure(failure);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -37,17 +38,19 @@ class LogTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(LogTest, LineHasHostProcessRankAndLevel) {
+TEST_F(LogTest, LineHasTimeHostProcessRankAndLevel) {
   configure(LogLevel::kInfo, kAllSubsystems);
+  const std::string time = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z ";
+  const std::string where = host_name() + ":" + std::to_string(getpid()) + ":[0-9]+";
   LOG(kInfo, kNet, "peer %d of %s", 3, "job");
-  const std::string start = host_name() + ":" + std::to_string(getpid()) + ":";
-  EXPECT_EQ(text().rfind(start, 0), 0u);
-  EXPECT_TRUE(text().ends_with(" TRESTLE INFO peer 3 of job\n")) << text();
-  std::thread([] {
-    set_log_rank(5);
-    LOG(kWarn, kNet, "late");
-  }).join();
+  EXPECT_TRUE(std::regex_match(text(), std::regex(time + where + " TRESTLE INFO peer 3 of job\n"))) << text();
+  set_log_rank(5);
+  std::thread([] { LOG(kWarn, kNet, "late"); }).join();
   EXPECT_TRUE(text().ends_with(" [5] TRESTLE WARN late\n")) << text();
+  set_log_rank(5);
+  set_log_rank(6);
+  LOG(kWarn, kNet, "of a process with two ranks");
+  EXPECT_FALSE(std::regex_search(text(), std::regex("\\[[0-9]\\] TRESTLE WARN of a process"))) << text();
 }
 
 TEST_F(LogTest, LevelAndSubsystemFilter) {
