@@ -426,7 +426,7 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   const std::string directory = TRY(store_directory(config));
   meeting.listeners = TRY(listen_for_neighbours(config, SocketAddress{}));
   Card mine;
-  mine.request = own_request(config, meeting.listeners);
+  mine.request = own_request(config, meeting.listeners, false);
   mine.host = host_identity();
   mine.pid = getpid();
   Visits& visited = visits.get();

@@ -122,6 +122,7 @@ Result<std::vector<RailListener>> listen_on_any_rail(const HostRailsRequest& req
 std::string why_only_here(const std::vector<RailListener>& listeners, const HostRailsRequest& request) {
   const auto is_here = [](const RailListener& one) { return one.listener.address.is_loopback(); };
   if (!std::ranges::all_of(listeners, is_here)) return {};
+  if (request.met_at.is_known()) return "the ranks meet over loopback";
   RailRequest wanted;
   wanted.filter = request.interfaces;
   const auto interfaces = read_interfaces();

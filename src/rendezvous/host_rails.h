@@ -52,7 +52,8 @@ std::vector<RailListener> listen_on_rails(Listener first, HostRailsRequest reque
 // loopback only where no interface leads out of this host. Errors: an interface has `met_at`; there is no rail; no port
 // is free.
 Result<std::vector<RailListener>> listen_on_any_rail(const HostRailsRequest& request);
-// Why ranks of other hosts cannot reach these listeners: what speaks against each of the interfaces. "": they can.
+// Why ranks of other hosts cannot reach these listeners: the ranks have met over loopback (met_at), or what speaks
+// against each of the interfaces. "": they can.
 std::string why_only_here(const std::vector<RailListener>& listeners, const HostRailsRequest& request);
 
 // What neighbours are told: the addresses of the listeners in their order, as many as fit. Rails are published as

@@ -74,7 +74,7 @@ Status check_reach(const UniqueId& id, const std::string& what) {
                                         "reach it"};
 }
 
-JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners) {
+JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners, bool is_local) {
   JoinRequest request;
   request.version = TRESTLE_VERSION_CODE;
   request.nranks = config.nranks;
@@ -83,7 +83,8 @@ JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailLis
   request.name = own_rank_name(config.rank);
   request.lineage = process_lineage();
   request.network = network_identity();
-  request.only_here = why_only_here(listeners, {config.rails, config.interfaces, config.family, {}, {}});
+  const HostAddress met_at = is_local ? HostAddress(listeners.front().listener.address) : HostAddress();
+  request.only_here = why_only_here(listeners, {config.rails, config.interfaces, config.family, {}, met_at});
   return request;
 }
 

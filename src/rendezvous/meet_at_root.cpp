@@ -231,7 +231,8 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
   Meeting meeting;
   meeting.secret = root.secret;
   meeting.listeners = TRY(listen_for_neighbours(config, reached_at(socket.get(), root)));
-  JoinAnswer answer = TRY(ask_until_heard(socket, config, own_request(config, meeting.listeners), root, limit));
+  JoinAnswer answer =
+      TRY(ask_until_heard(socket, config, own_request(config, meeting.listeners, root.is_local), root, limit));
   answered = true;
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != mesh_neighbours(config.rank, config.nranks).size())

@@ -92,7 +92,7 @@ Result<std::vector<RailListener>> listen_for_neighbours(const BootstrapConfig& c
 std::vector<SocketAddress> nearest_first(std::vector<SocketAddress> addresses);
 // kInvalidUsage: the id is of another host, and has only addresses of loopback. `what` begins the sentence.
 Status check_reach(const UniqueId& id, const std::string& what);
-// What this rank says of itself at the meeting point.
-JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners);
+// What this rank says of itself at the meeting point. is_local: Root::is_local.
+JoinRequest own_request(const BootstrapConfig& config, const std::vector<RailListener>& listeners, bool is_local);
 
 }  // namespace trestle
