@@ -1,5 +1,5 @@
-// Compressed all-reduces lose nothing: long gradients, checkpoints, numbers that are none. compress_types_test.cpp has
-// every method, type and length.
+// What else is true of compressed all-reduces: counts, equal bits, numbers that are none, several at once.
+// compress_types_test.cpp has every method, type and length.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,6 @@ namespace {
 
 using ranks::succeeded;
 
-constexpr uint64_t kSumSteps = 8;
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 const float kInfinite = std::numeric_limits<float>::infinity();
 
@@ -29,80 +28,8 @@ Floats sum_over_ranks(Floats values, trestleComm_t comm) {
   return values;
 }
 
-// residual + sent = gradient, without the oracle: each element is either kept or sent; and over all ranks, what there
-// was is what arrived and what was kept.
-void expect_nothing_lost(const Floats& whole, const Floats& residual, const Floats& result, trestleComm_t comm) {
-  for (size_t i = 0; i < whole.size(); ++i) ASSERT_TRUE(residual[i] == whole[i] || residual[i] == 0) << "element " << i;
-  const Floats there_was = sum_over_ranks(whole, comm);
-  const Floats kept = sum_over_ranks(residual, comm);
-  for (size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(kept[i] + result[i], there_was[i]) << "element " << i;
-}
-
-void run(const Case& one, int rank, trestleComm_t comm) {
-  SCOPED_TRACE(testing::Message() << one << ", rank " << rank);
-  trestleTopK_t topk = make(comm, one);
-  Oracle oracle(one);
-  Floats residual(one.count), result(one.count);
-  uint64_t sent = 0;
-  for (uint64_t step = 1; step <= kSumSteps; ++step) {
-    SCOPED_TRACE(testing::Message() << "step " << step);
-    const std::vector<Floats> gradients = gradients_of(one, step);
-    Floats gradient = gradients[static_cast<size_t>(rank)];
-    Floats whole = residual;
-    for (size_t i = 0; i < one.count; ++i) whole[i] += gradient[i];
-    oracle.step(gradients);
-    // Every other step in place.
-    const bool in_place = step % 2 == 0;
-    if (!in_place) std::fill(result.begin(), result.end(), kNan);
-    ASSERT_TRUE(succeeded(
-        trestleAllReduceTopK(gradient.data(), residual.data(), in_place ? gradient.data() : result.data(), topk),
-        comm));
-    if (in_place) result = gradient;
-    if (!in_place) {
-      ASSERT_EQ(gradient, gradients[static_cast<size_t>(rank)]) << "the gradient is only read";
-    }
-    ASSERT_EQ(difference(result, oracle.result()), "");
-    ASSERT_EQ(difference(residual, oracle.residual(rank)), "");
-    if (one.op == trestleSum) expect_nothing_lost(whole, residual, result, comm);
-    sent += oracle.elements();
-    const trestleTopKStats_t stats = stats_of(topk);
-    EXPECT_EQ(stats.steps, one.steps + step);
-    EXPECT_EQ(stats.sent, sent);
-    EXPECT_EQ(stats.nans, 0u);
-    if (one.count == 0) continue;
-    EXPECT_EQ(stats.root, oracle.root());
-    EXPECT_EQ(stats.gain, oracle.gain(rank));
-    EXPECT_EQ(stats.elements, oracle.elements());
-    EXPECT_EQ(stats.method, one.method);
-    EXPECT_TRUE(one.collective == trestleTopKAny || stats.collective == one.collective);
-  }
-  EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));
-}
-
 std::vector<size_t> layers_of(size_t count) {
   return {count / 3, 0, count - count / 3 - count / 2, count / 2};
-}
-
-// Long enough for the sample that finds thresholds, and for messages in parts.
-TEST(CompressedSums, OfLongGradients) {
-  for (const Way& way : kWays) {
-    ranks::on_threads({.ranks = 3, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
-      Case one{3, 60'000, 0.02, way.method, way.collective, trestleSum};
-      if (way.method == trestleTopKLayerwise) one.layers = layers_of(one.count);
-      run(one, rank, comm);
-    });
-  }
-}
-
-// A program that continues from a checkpoint says how many steps there were; the turns go on.
-TEST(CompressedSums, ContinueFromACheckpoint) {
-  ranks::on_threads({.ranks = 3}, [](int rank, trestleComm_t comm) {
-    for (const uint64_t steps : {uint64_t{1}, uint64_t{2}, (uint64_t{1} << 40) + 1}) {
-      Case one{3, 50, 0.1};
-      one.steps = steps;
-      run(one, rank, comm);
-    }
-  });
 }
 
 TEST(CompressedSums, TakeThatManyElements) {

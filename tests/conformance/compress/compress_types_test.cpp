@@ -88,6 +88,18 @@ Doubles expected_of(const Oracle& sums, const Case& one, trestleDataType_t type)
   return Elements(type, expected).values();
 }
 
+// The sums over all ranks of their residuals and gradients.
+Doubles held(const Oracle& oracle, const Case& one, const std::vector<Floats>& gradients) {
+  Doubles sums(one.count);
+  for (int rank = 0; rank < one.ranks; ++rank) {
+    for (size_t i = 0; i < one.count; ++i) sums[i] += oracle.residual(rank)[i];
+  }
+  for (const Floats& gradient : gradients) {
+    for (size_t i = 0; i < one.count; ++i) sums[i] += gradient[i];
+  }
+  return sums;
+}
+
 void run(const Case& one, trestleDataType_t type, int rank, trestleComm_t comm) {
   SCOPED_TRACE(testing::Message() << one << ", type " << type << ", rank " << rank);
   trestleTopK_t topk = make_typed(comm, one, type);
@@ -102,9 +114,11 @@ void run(const Case& one, trestleDataType_t type, int rank, trestleComm_t comm) 
     for (int r = 0; r < one.ranks; ++r) gradients.push_back(gradient_of(r, step, one.count));
     const Doubles own = doubles_of(gradients[static_cast<size_t>(rank)]);
     Elements gradient(type, own);
+    const Doubles there_was = held(oracle, one, gradients);
     oracle.step(gradients);
     // Every other step in place.
     const bool in_place = step % 2 == 0;
+    if (!in_place) result = Elements(type, Doubles(one.count, std::nan("")));
     ASSERT_TRUE(succeeded(
         trestleAllReduceTopK(gradient.data(), residual.data(), in_place ? gradient.data() : result.data(), topk),
         comm));
@@ -113,9 +127,12 @@ void run(const Case& one, trestleDataType_t type, int rank, trestleComm_t comm) 
     }
     ASSERT_EQ((in_place ? gradient : result).values(), expected_of(oracle, one, type));
     ASSERT_EQ(residual.values(), doubles_of(oracle.residual(rank)));
+    Doubles there_is = held(oracle, one, {});
+    for (size_t i = 0; i < one.count; ++i) there_is[i] += oracle.result()[i];
+    ASSERT_EQ(there_is, there_was) << "something is lost";
     sent += oracle.elements();
     const trestleTopKStats_t stats = stats_of(topk);
-    EXPECT_EQ(stats.steps, step);
+    EXPECT_EQ(stats.steps, one.steps + step);
     EXPECT_EQ(stats.sent, sent);
     EXPECT_EQ(stats.nans, 0u);
     if (one.count == 0) continue;
@@ -170,6 +187,28 @@ TEST(CompressedTypes, BetweenProcesses) {
         run(one, type, rank, comm);
         if (testing::Test::HasFailure()) return;
       }
+    }
+  });
+}
+
+// Long enough for the sample that finds thresholds, and for messages in parts.
+TEST(CompressedTypes, OfLongGradients) {
+  for (const Way& way : kWays) {
+    ranks::on_threads({.ranks = 3, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
+      Case one{3, 60'000, 0.02, way.method, way.collective, trestleSum};
+      if (way.method == trestleTopKLayerwise) one.layers = {one.count / 3, 0, one.count - one.count / 3};
+      run(one, trestleFloat32, rank, comm);
+    });
+  }
+}
+
+// A program that continues from a checkpoint says how many steps there were; the turns go on.
+TEST(CompressedTypes, ContinueFromACheckpoint) {
+  ranks::on_threads({.ranks = 3}, [](int rank, trestleComm_t comm) {
+    for (const uint64_t steps : {uint64_t{1}, uint64_t{2}, (uint64_t{1} << 40) + 1}) {
+      Case one{3, 50, 0.1};
+      one.steps = steps;
+      run(one, trestleFloat32, rank, comm);
     }
   });
 }
