@@ -1,6 +1,5 @@
 #include "study/paper.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "base/check.h"
@@ -209,21 +208,6 @@ Result<PaperResult> run_paper(const PaperCase& paper_case) {
 
 Schedule schedule_in_bytes(const PaperResult& result) {
   return in_bytes(result.planned.schedule, result.scale, granule_in_bytes(result.topology));
-}
-
-std::vector<double> activity(const PaperResult& result, const PaperLink& link, uint32_t bins) {
-  CHECK(bins > 0, "activity in no parts");
-  std::vector<double> busy(bins, 0);
-  const double bin_ticks = static_cast<double>(result.time.ticks) / bins;
-  for (const PaperPhase& phase : link.started) {
-    const auto start = static_cast<double>(phase.start_ticks);
-    const auto left = static_cast<double>(phase.left_ticks);
-    for (auto b = static_cast<uint32_t>(start / bin_ticks); b < bins && b * bin_ticks < left; ++b) {
-      const double overlap = std::min(left, (b + 1) * bin_ticks) - std::max(start, b * bin_ticks);
-      busy[b] += std::max(0.0, overlap) / bin_ticks;
-    }
-  }
-  return busy;
 }
 
 }  // namespace trestle

@@ -89,8 +89,4 @@ Result<PaperResult> run_paper(const PaperCase& paper_case);
 // The result's schedule in whole bytes, for the other models. Chunks are cut so that all ranks get equal shares.
 Schedule schedule_in_bytes(const PaperResult& result);
 
-// Activity over time (the paper's figure 10): the share of each of `bins` equal parts of the time in which the link was
-// busy, 0 to 1.
-std::vector<double> activity(const PaperResult& result, const PaperLink& link, uint32_t bins);
-
 }  // namespace trestle

@@ -204,24 +204,6 @@ TEST(Paper, SwitchesThatReduceSendLess) {
   EXPECT_EQ(run_paper(input).value().links[0].bytes, 3.0 * 8 * (1 << 20));  // the data of the other ranks
 }
 
-TEST(Paper, ActivityAddsUpToTheBusyTime) {
-  Rng rng(5);
-  for (int round = 0; round < 100; ++round) {
-    const PaperResult result = run_paper(random_case(rng)).value();
-    for (const PaperLink& link : result.links) {
-      const std::vector<double> bins = activity(result, link, 17);
-      double sum = 0;
-      for (const double each : bins) {
-        EXPECT_LE(each, 1 + 1e-9);
-        sum += each;
-      }
-      uint64_t occupied = 0;
-      for (const PaperPhase& phase : link.started) occupied += phase.left_ticks - phase.start_ticks;
-      EXPECT_NEAR(sum / 17, static_cast<double>(occupied) / static_cast<double>(result.time.ticks), 1e-9);
-    }
-  }
-}
-
 TEST(Paper, BadInputIsRefusedInWords) {
   PaperCase good;
   Dimension dimension;
