@@ -7,7 +7,6 @@
 #include "cli/sim/sim_svg.h"
 #include "cli/sim/sim_text.h"
 #include "cli/sim/variants.h"
-#include "sched/policy/policies.h"
 #include "study/paper_systems.h"
 #include "unit/cli/views_support.h"
 
@@ -167,21 +166,6 @@ TEST(SimRun, RefusesWhatTheEngineCannotHold) {
   SimCase switches = small_case(SimModel::kSteps);
   switches.operation.topology.dimensions[0].in_network_reduction = true;
   EXPECT_FALSE(run_case(switches).ok());
-}
-
-TEST(SimRun, EveryPolicyInEveryCollective) {
-  for (const Policy& policy : policies()) {
-    for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather}) {
-      for (const SimModel model : kModels) {
-        SimCase sim_case = small_case(model);
-        sim_case.operation.policy = policy.name;
-        sim_case.operation.collective = collective;
-        const SimView view = run(sim_case);
-        EXPECT_GT(view.utilization, 0.3) << policy.name;
-        EXPECT_LE(view.utilization, 1.0001) << policy.name;
-      }
-    }
-  }
 }
 
 // With whole messages the model of whole phases is inaccurate.

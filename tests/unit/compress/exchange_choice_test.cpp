@@ -29,19 +29,6 @@ std::vector<double> gains_of(double gain) {
   return std::vector<double>(20, gain);
 }
 
-// The rows of Table VI that ResNet-50 has at 5 Gbit/s.
-TEST(ExchangeChoice, TakesTheCollectiveThatTheRulesName) {
-  ExchangeSettings settings = eight_workers();
-  EXPECT_EQ(plan_of(settings).collective, SparseCollective::kTree);
-  EXPECT_EQ(plan_of(settings).method, SparseMethod::kStar);
-  EXPECT_EQ(plan_of(settings).elements, 255'571u);
-  settings.ratio = 0.1;
-  EXPECT_EQ(plan_of(settings).collective, SparseCollective::kRing);
-  settings.ratio = 0.001;
-  EXPECT_EQ(plan_of(settings).collective, SparseCollective::kAllGather);
-  EXPECT_EQ(plan_of(settings).method, SparseMethod::kExact);
-}
-
 TEST(ExchangeChoice, HasWhatTheMethodAllows) {
   ExchangeSettings settings = eight_workers();
   settings.ratio = 0.001;
@@ -151,16 +138,6 @@ TEST(ExchangeChoice, CountsGainsOfARatioThatWasGiven) {
   EXPECT_EQ(choice.plan().collective, SparseCollective::kRing);
   choice.review({.gains = gains_of(0.99), .messages = {}, .samples = {}});
   EXPECT_EQ(choice.gain_changes(), 1u) << "another ratio has another gain";
-}
-
-TEST(ExchangeChoice, EndsTheChoiceWithARatioThatIsSet) {
-  ExchangeSettings settings = eight_workers();
-  settings.ratio = 0;
-  ExchangeChoice choice(settings);
-  choice.set_ratio(0.001);
-  EXPECT_FALSE(choice.measures());
-  EXPECT_EQ(choice.plan().elements, 25'558u);
-  EXPECT_EQ(choice.plan().collective, SparseCollective::kAllGather);
 }
 
 // The network becomes slow: the collective with less data wins.
