@@ -40,7 +40,7 @@
 #include "base/wait_marks.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/dissemination.h"
-#include "rendezvous/board.h"
+#include "rendezvous/server/board.h"
 #include "rendezvous/meeting.h"
 #include "transport/auth/handshake.h"
 

@@ -16,7 +16,7 @@
 #include "rendezvous/message.h"
 #include "rendezvous/rank_info.h"
 #include "rendezvous/root_lookup.h"
-#include "rendezvous/server.h"
+#include "rendezvous/server/server.h"
 #include "rendezvous/try_root.h"
 
 namespace trestle {

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "rendezvous/bootstrap.h"
-#include "rendezvous/hold.h"
+#include "rendezvous/server/hold.h"
 #include "rendezvous/host_rails.h"
 #include "rendezvous/message.h"
 #include "transport/socket/socket.h"

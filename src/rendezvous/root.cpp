@@ -9,7 +9,7 @@
 #include "rendezvous/pmi/pmix_client.h"
 #include "rendezvous/root_lookup.h"
 #include "rendezvous/serve_root.h"
-#include "rendezvous/server.h"
+#include "rendezvous/server/server.h"
 
 namespace trestle {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "rendezvous/port_holder.h"
-#include "rendezvous/server.h"
+#include "rendezvous/server/server.h"
 #include "rendezvous/try_root.h"
 
 namespace trestle {

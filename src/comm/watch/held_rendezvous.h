@@ -9,7 +9,7 @@
 
 #include "comm/watch/failure_listeners.h"
 #include "engine/run/engine.h"
-#include "rendezvous/hold.h"
+#include "rendezvous/server/hold.h"
 
 namespace trestle {
 

@@ -12,7 +12,7 @@
 
 #include "rendezvous/meeting.h"
 #include "rendezvous/message.h"
-#include "rendezvous/server.h"
+#include "rendezvous/server/server.h"
 #include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "trestle/trestle.h"

@@ -11,7 +11,7 @@
 
 #include "base/config/launcher.h"
 #include "rendezvous/message.h"
-#include "rendezvous/server.h"
+#include "rendezvous/server/server.h"
 #include "transport/socket/socket.h"
 #include "unit/rendezvous/ranks.h"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <limits>
 
-#include "rendezvous/board.h"
+#include "rendezvous/server/board.h"
 #include "transport/auth/handshake.h"
 #include "transport/socket/socket.h"
 #include "unit/rendezvous/ranks.h"

@@ -6,7 +6,7 @@
 
 #include "control_mesh/byte_text.h"
 #include "rendezvous/rank_info.h"
-#include "rendezvous/server_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 namespace trestle {
 namespace {
@@ -71,7 +71,7 @@ void RendezvousServer::read_request(Client& client, int64_t now) {
   client.own = is_own(request.value());
   client.stage = Stage::kWaiting;
   client.since_ns = now;
-  client.at = &seat(request.value(), format_address(client.from), client.own, now);
+  client.at = &gatherings_.seat(request.value(), format_address(client.from), client.own, now);
   make_room_for(client.at->board.nranks());
 }
 

@@ -8,7 +8,7 @@
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "rendezvous/server_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 namespace trestle {
 namespace {

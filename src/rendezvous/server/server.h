@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "rendezvous/hold.h"
+#include "rendezvous/server/hold.h"
 #include "rendezvous/unique_id.h"
 #include "transport/auth/handshake.h"
 #include "transport/socket/socket.h"

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/job_id.h"
 #include "base/wait_marks.h"
-#include "rendezvous/board.h"
+#include "rendezvous/server/board.h"
 #include "transport/auth/crypto.h"
 #include "transport/socket/socket.h"
 
@@ -30,6 +30,7 @@ struct Gathering {
   int64_t failed_at_ns = kNever;                     // when all of them were to hear of it
   std::vector<int32_t> answered;                     // answered or gone: these ranks do not wait any more
   std::vector<std::pair<int32_t, uint64_t>> seated;  // ranks and their processes: all that have been here
+  int clients = 0;                                   // connections of its ranks
   bool has_own = false;                              // a rank of the process that holds the rendezvous is among them
   bool counted = false;                              // complete, and known to be
   bool two_jobs = false;  // failed so: its ranks may have come for another job, until a later one is complete
@@ -39,6 +40,14 @@ struct Gathering {
   // do so for the time that the ranks were ready to wait for each other, within these limits.
   int64_t stay_ns() const { return std::clamp(patience_ns, 1'000 * kMs, 60'000 * kMs); }
   bool all_told() const { return board.nranks() > 0 && answered.size() >= static_cast<size_t>(board.nranks()); }
+  // Nobody is to be answered any more.
+  bool over(int64_t now) const {
+    if (!board.decided() || two_jobs || clients > 0) return false;
+    if (all_told()) return true;
+    // No rank came at all, so there is none to tell. Otherwise a failure stays for late ranks.
+    if (board.failed() && board.nranks() == 0 && patience_ns == 0) return true;
+    return board.failed() && now >= failed_at_ns + stay_ns();
+  }
   bool was_here(const JoinRequest& request) const {
     const uint64_t process = request.lineage.empty() ? 0 : request.lineage.front();
     return std::ranges::find(seated, std::pair(request.rank, process)) != seated.end();

@@ -1,4 +1,4 @@
-#include "rendezvous/server.h"
+#include "rendezvous/server/server.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/rank_names.h"
-#include "rendezvous/server_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 namespace trestle {
 namespace {
@@ -19,9 +19,10 @@ constexpr int64_t kShutdownNs = 900 * kMs;
 }  // namespace
 
 RendezvousServer::RendezvousServer(std::vector<Listener> listeners, const RendezvousOptions& options)
-    : listeners_(std::move(listeners)), port_(listeners_.front().address.port()), options_(options) {
-  gatherings_.emplace_back(options_.deadline_ns, monotonic_clock().now_ns());
-}
+    : listeners_(std::move(listeners)),
+      port_(listeners_.front().address.port()),
+      options_(options),
+      gatherings_(options_, bell_) {}
 
 void RendezvousServer::stop() {
   stopped_.store(true);
@@ -32,14 +33,6 @@ void RendezvousServer::give_up(int32_t rank, const Error& error) {
   const MutexLock lock(mutex_);
   given_up_.emplace_back(rank, error);
   bell_->ring();
-}
-
-RendezvousHeld RendezvousServer::hold() {
-  const MutexLock lock(mutex_);
-  if (ends_) return nullptr;
-  const auto state = std::make_shared<RendezvousHold>(bell_);
-  holds_.push_back(state);
-  return {state.get(), [state](RendezvousHold*) { state->release(); }};
 }
 
 bool RendezvousServer::is_of(const Credentials& credentials) const {
@@ -55,8 +48,7 @@ void RendezvousServer::take_given_up() {
     given_up.swap(given_up_);
   }
   for (const auto& [rank, error] : given_up) {
-    const auto waits = std::ranges::find_if(gatherings_, [](const Gathering& one) { return !one.board.decided(); });
-    Gathering& gathering = waits == gatherings_.end() ? gatherings_.back() : *waits;
+    Gathering& gathering = gatherings_.open_or_newest();
     if (!gathering.board.decided()) gathering.patience_ns = std::max<int64_t>(gathering.patience_ns, 1);
     if (!gathering.board.complete()) gathering.board.fail(error);
     gathering.no_longer_waits(rank);
@@ -65,11 +57,9 @@ void RendezvousServer::take_given_up() {
 
 void RendezvousServer::run() {
   make_room_for(options_.ranks);
-  while (!stopped_.load() && !finished(monotonic_clock().now_ns())) turn(timeout_ms(monotonic_clock().now_ns()));
-  {
-    const MutexLock lock(mutex_);
-    ends_ = true;
-  }
+  while (!stopped_.load() && !gatherings_.finished(monotonic_clock().now_ns()))
+    turn(timeout_ms(monotonic_clock().now_ns()));
+  gatherings_.close();
   shut_down();
   // A forked child may hold a copy of the descriptor. The port must not look open because of it.
   for (const Listener& listener : listeners_) ::shutdown(listener.fd.get(), SHUT_RDWR);
@@ -102,7 +92,10 @@ void RendezvousServer::turn(int timeout_ms) {
   drop_late(now);
   take_given_up();
   decide(now);
-  clients_.remove_if([](const Client& client) { return client.is(Stage::kClosed); });
+  clients_.remove_if([](const Client& client) {
+    if (client.is(Stage::kClosed) && client.at != nullptr) --client.at->clients;
+    return client.is(Stage::kClosed);
+  });
 }
 
 void RendezvousServer::decide(int64_t now) {
@@ -114,10 +107,7 @@ void RendezvousServer::decide(Gathering& gathering, int64_t now) {
   RendezvousBoard& board = gathering.board;
   if (!board.decided()) tell_progress(gathering, now);
   if (!board.decided() && now >= gathering.deadline_ns) board.time_over(options_.place, refusals());
-  if (board.complete() && !gathering.counted) {
-    gathering.counted = any_complete_ = true;
-    for (Gathering& one : gatherings_) one.two_jobs = false;
-  }
+  if (board.complete()) gatherings_.complete(gathering);
   bool failed = false;
   do {  // failing to send to a rank is a failure too
     failed = board.failed();
@@ -162,27 +152,6 @@ int RendezvousServer::timeout_ms(int64_t now) const {
   return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
 }
 
-bool RendezvousServer::anybody_at(const Gathering& gathering) const {
-  return std::ranges::any_of(clients_, [&](const Client& client) { return client.at == &gathering; });
-}
-
-bool RendezvousServer::over(const Gathering& gathering, int64_t now) const {
-  const RendezvousBoard& board = gathering.board;
-  if (!board.decided() || gathering.two_jobs || anybody_at(gathering)) return false;
-  if (gathering.all_told()) return true;
-  // No rank came at all, so there is none to tell. Otherwise a failure stays for late ranks.
-  if (board.failed() && board.nranks() == 0 && gathering.patience_ns == 0) return true;
-  return board.failed() && now >= gathering.failed_at_ns + gathering.stay_ns();
-}
-
-// Nobody gets a hold after the end.
-bool RendezvousServer::finished(int64_t now) {
-  const MutexLock lock(mutex_);
-  const bool late = std::ranges::any_of(gatherings_, [&](const Gathering& one) { return !over(one, now); });
-  ends_ = !late && std::ranges::all_of(holds_, [](const RendezvousHeld& hold) { return hold->released(); });
-  return ends_;
-}
-
 // An empty secret proves nothing: anybody can claim to know it.
 StrangerClaim RendezvousServer::claim_of_client(const Client& client) const {
   if (client.rank >= 0) return StrangerClaim::kAdmitted;
@@ -192,7 +161,7 @@ StrangerClaim RendezvousServer::claim_of_client(const Client& client) const {
 }
 
 size_t RendezvousServer::most_half_open() const {
-  const RendezvousBoard& board = gatherings_.back().board;
+  const RendezvousBoard& board = gatherings_.newest().board;
   int32_t ranks = options_.ranks > 0 ? options_.ranks : std::min(board.nranks(), kMostRanks);
   if (ranks <= 0) ranks = kUnknownRanks;
   return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board.arrived(), 0));

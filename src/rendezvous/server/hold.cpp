@@ -1,4 +1,4 @@
-#include "rendezvous/hold.h"
+#include "rendezvous/server/hold.h"
 
 #include <sys/eventfd.h>
 

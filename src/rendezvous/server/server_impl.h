@@ -1,5 +1,4 @@
-// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, server_client.cpp, server_seat.cpp and
-// registry.cpp.
+// RendezvousServer: the loop behind start_rendezvous(). Private to server.cpp, server_client.cpp and registry.cpp.
 //
 // Owned by the registry. run() has a thread of its own; any other thread may call the other public functions. All else
 // is private to that thread.
@@ -15,8 +14,8 @@
 #include "base/descriptor_room.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "rendezvous/gathering.h"
-#include "rendezvous/server.h"
+#include "rendezvous/server/gatherings.h"
+#include "rendezvous/server/server.h"
 #include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/auth/strangers.h"
@@ -33,7 +32,7 @@ class RendezvousServer {
   // A rank of this process has failed before it asked here: the others must not wait for it.
   void give_up(int32_t rank, const Error& error);
   // nullptr: it is about to end.
-  RendezvousHeld hold();
+  RendezvousHeld hold() { return gatherings_.hold(); }
   bool is_of(const Credentials& credentials) const;
   const JobId& job() const { return options_.credentials.job; }
   uint16_t port() const { return port_; }
@@ -77,22 +76,9 @@ class RendezvousServer {
   void shut_down();
   void take_given_up();
   int timeout_ms(int64_t now) const;
-  bool anybody_at(const Gathering& gathering) const;
-  bool over(const Gathering& gathering, int64_t now) const;
-  bool finished(int64_t now);
   std::string refusals() const;
   static short events_of(const Client& client);
   StrangerClaim claim_of_client(const Client& client) const;
-
-  // server_seat.cpp
-  Gathering& seat(const JoinRequest& request, const std::string& from, bool own, int64_t now);
-  Gathering& refuse_both(Gathering& first, const JoinRequest& second, const std::string& from);
-  Gathering* conflict_of(const JoinRequest& request);
-  Gathering& gathering_for(const JoinRequest& request);
-  Gathering& open_gathering();
-  void look_at_holds();
-  bool lives(const Gathering& gathering) const;
-  void fail_communicator(const Gathering& gathering, const Error& error);
 
   // server_client.cpp
   void serve(Client& client, short events, int64_t now);
@@ -112,17 +98,14 @@ class RendezvousServer {
   const std::shared_ptr<RendezvousBell> bell_ = std::make_shared<RendezvousBell>();  // open until run() ends
   mutable Mutex mutex_;
   std::vector<std::pair<int32_t, Error>> given_up_ TRESTLE_GUARDED_BY(mutex_);
-  std::vector<RendezvousHeld> holds_ TRESTLE_GUARDED_BY(mutex_);  // those that are released count no more
-  bool ends_ TRESTLE_GUARDED_BY(mutex_) = false;                  // nobody can get a hold any more
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::list<Client> clients_;
   Admission admission_;
   bool more_wait_ = false;  // at a listener
   DescriptorRoom room_;
-  std::string accept_failure_;       // the last one; "": none
-  std::list<Gathering> gatherings_;  // the newest last
-  bool any_complete_ = false;
+  std::string accept_failure_;  // the last one; "": none
+  Gatherings gatherings_;
   OncePerKey refused_once_;
   size_t refused_ = 0;
   std::string last_refusal_;

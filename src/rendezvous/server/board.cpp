@@ -1,4 +1,4 @@
-#include "rendezvous/board.h"
+#include "rendezvous/server/board.h"
 
 #include <algorithm>
 

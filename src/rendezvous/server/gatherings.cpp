@@ -1,0 +1,138 @@
+#include "rendezvous/server/gatherings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace trestle {
+
+Gatherings::Gatherings(const RendezvousOptions& options, std::shared_ptr<RendezvousBell> bell)
+    : place_(options.place), way_out_(options.way_out), bell_(std::move(bell)) {
+  all_.emplace_back(options.deadline_ns, monotonic_clock().now_ns());
+}
+
+Gathering& Gatherings::seat(const JoinRequest& request, const std::string& from, bool own, int64_t now) {
+  Gathering* const first = conflict_of(request);
+  Gathering& gathering = first != nullptr ? refuse_both(*first, request, from) : gathering_for(request, now);
+  const bool limited = request.time_left_ns > 0;
+  gathering.patience_ns = std::max(gathering.patience_ns, limited ? request.time_left_ns : kNever);
+  gathering.seated.emplace_back(request.rank, request.lineage.empty() ? 0 : request.lineage.front());
+  if (limited)
+    gathering.deadline_ns = std::min(gathering.deadline_ns, now + std::min(request.time_left_ns, kNever / 2 - now));
+  ++gathering.clients;
+  gathering.has_own = gathering.has_own || own;
+  gathering.board.arrive(request, from, own);  // after a failure, for the number of those that are to be told
+  return gathering;
+}
+
+// At a named place, a gathering in which that rank is another process, which waits or is in a living communicator.
+Gathering* Gatherings::conflict_of(const JoinRequest& request) {
+  if (way_out_.empty()) return nullptr;
+  look_at_holds();
+  for (Gathering& one : all_) {
+    if (one.board.has_another(request) && (!one.board.decided() || lives(one))) return &one;
+  }
+  return nullptr;
+}
+
+// Nobody can know which ranks belong together. So those that are there fail, and the newcomer. Ranks that come later
+// get the sentence, too.
+Gathering& Gatherings::refuse_both(Gathering& first, const JoinRequest& second, const std::string& from) {
+  const bool lived = lives(first);
+  first.board.come_twice(second, from, "; two jobs meet at " + place_ + ": " + way_out_);
+  const Error error = *first.board.failure();
+  LOG(kWarn, kBootstrap, "%s", error.message.c_str());
+  first.two_jobs = !lived;
+  if (!lived) return first;
+  fail_communicator(first, error);
+  Gathering& told = open_gathering(monotonic_clock().now_ns());
+  told.board.fail(error);
+  told.two_jobs = true;
+  return told;
+}
+
+Gathering& Gatherings::gathering_for(const JoinRequest& request, int64_t now) {
+  if (way_out_.empty()) return all_.front();
+  for (Gathering& one : all_) {
+    const RendezvousBoard& board = one.board;
+    // A wrong number of ranks is noticed where it can only be wrong. Later some ranks may make a communicator of their
+    // own.
+    const bool same_size = !any_complete_ || board.nranks() == 0 || board.nranks() == request.nranks;
+    if (!board.decided() && !board.has(request.rank) && same_size) return one;
+  }
+  // A late rank gets the reason of a failure, but only once. A rank whose process has ended comes again as another one.
+  Gathering& newest = all_.back();
+  const bool is_told = newest.was_here(request) || newest.board.left() == request.rank;
+  return newest.board.failed() && !is_told ? newest : open_gathering(now);
+}
+
+Gathering& Gatherings::open_gathering(int64_t now) {
+  look_at_holds();
+  for (auto one = all_.begin(); one != all_.end();) {
+    const auto at = one++;
+    if (at->over(now) && !lives(*at)) all_.erase(at);
+  }
+  return all_.emplace_back(kNever, now);
+}
+
+void Gatherings::complete(Gathering& gathering) {
+  if (std::exchange(gathering.counted, true)) return;
+  any_complete_ = true;
+  for (Gathering& one : all_) one.two_jobs = false;
+}
+
+Gathering& Gatherings::open_or_newest() {
+  const auto open = std::ranges::find_if(all_, [](const Gathering& one) { return !one.board.decided(); });
+  return open == all_.end() ? all_.back() : *open;
+}
+
+RendezvousHeld Gatherings::hold() {
+  const MutexLock lock(mutex_);
+  if (ends_) return nullptr;
+  const auto state = std::make_shared<RendezvousHold>(bell_);
+  holds_.push_back(state);
+  return {state.get(), [state](RendezvousHold*) { state->release(); }};
+}
+
+bool Gatherings::finished(int64_t now) {
+  const MutexLock lock(mutex_);
+  const bool late = std::ranges::any_of(all_, [&](const Gathering& one) { return !one.over(now); });
+  ends_ = !late && std::ranges::all_of(holds_, [](const RendezvousHeld& hold) { return hold->released(); });
+  return ends_;
+}
+
+void Gatherings::close() {
+  const MutexLock lock(mutex_);
+  ends_ = true;
+}
+
+// Notes which communicators have ended.
+void Gatherings::look_at_holds() {
+  const MutexLock lock(mutex_);
+  std::erase_if(holds_, [this](const RendezvousHeld& hold) {
+    if (!hold->released()) return false;
+    for (Gathering& one : all_) one.ended = one.ended || hold->is_of(one.job);
+    return true;
+  });
+}
+
+// Its communicator lives as long as rank 0's process does not say otherwise.
+bool Gatherings::lives(const Gathering& gathering) const {
+  const RendezvousBoard& board = gathering.board;
+  return !way_out_.empty() && gathering.has_own && board.complete() && !board.failed() && !gathering.ended;
+}
+
+void Gatherings::fail_communicator(const Gathering& gathering, const Error& error) {
+  RendezvousHeld found;
+  {
+    const MutexLock lock(mutex_);
+    for (const RendezvousHeld& hold : holds_) {
+      if (hold->is_of(gathering.job)) found = hold;
+    }
+  }
+  if (found != nullptr) found->conflict(error);
+}
+
+}  // namespace trestle
