@@ -15,7 +15,6 @@
 #include "base/mutex.h"
 #include "comm/communicator/communicator.h"
 #include "comm/setup/background.h"
-#include "engine/run/progress.h"
 #include "trestle/trestle.h"
 
 namespace trestle {

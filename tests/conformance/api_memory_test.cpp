@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/allocations.h"
@@ -223,28 +224,30 @@ TEST(ApiMemory, AWaitThatFindsNoMemoryFailsItsCommunicatorOnAllRanks) {
 using Wait = trestleResult_t(trestleComm_t, trestleStream_t);
 
 // A wait has ended the calls that it was for, whatever it returns: nothing uses their buffers, nor their stream.
-void expect_waited(const char* name, long k, bool stays, bool& refused, Wait* wait) {
-  SCOPED_TRACE(testing::Message() << name << (stays ? ", from allocation " : ", allocation ") << k);
+// Returns whether an allocation was refused.
+bool expect_waited(const char* name, long k, Wait* wait) {
+  SCOPED_TRACE(testing::Message() << name << ", allocation " << k);
   static std::vector<float> data[2] = {std::vector<float>(1 << 20), std::vector<float>(1 << 20)};
   trestleComm_t comms[2] = {};
   trestleStream_t stream = nullptr;
   trestleEvent_t event = nullptr;
-  ASSERT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess);
-  ASSERT_EQ(trestleStreamCreate(&stream), trestleSuccess);
-  ASSERT_EQ(trestleEventCreate(&event), trestleSuccess);
+  EXPECT_EQ(trestleCommInitAll(comms, 2, nullptr), trestleSuccess);
+  EXPECT_EQ(trestleStreamCreate(&stream), trestleSuccess);
+  EXPECT_EQ(trestleEventCreate(&event), trestleSuccess);
   for (int rank = 0; rank < 2; ++rank) {
     float* const values = data[rank].data();
-    ASSERT_EQ(trestleAllReduce(values, values, data[rank].size(), trestleFloat32, trestleSum, comms[rank],
+    EXPECT_EQ(trestleAllReduce(values, values, data[rank].size(), trestleFloat32, trestleSum, comms[rank],
                                rank == 0 ? stream : nullptr),
               trestleSuccess);
   }
-  ASSERT_EQ(trestleEventRecord(event, stream), trestleSuccess);
+  EXPECT_EQ(trestleEventRecord(event, stream), trestleSuccess);
   trestleResult_t result = trestleSuccess;
-  refused = allocations::short_of_memory(k, stays, [&] { result = wait(comms[0], stream); });
+  const bool refused = allocations::short_of_memory(k, false, [&] { result = wait(comms[0], stream); });
   EXPECT_TRUE(result == trestleSuccess || (refused && result == trestleSystemError)) << trestleGetLastError(comms[0]);
   EXPECT_NE(trestleEventQuery(event), trestleInProgress);
   EXPECT_EQ(trestleEventDestroy(event), trestleSuccess);
   for (const trestleComm_t comm : comms) EXPECT_EQ(trestleCommAbort(comm), trestleSuccess);
+  return refused;
 }
 
 TEST(ApiMemory, AWaitThatFindsNoMemoryHasWaited) {
@@ -253,16 +256,12 @@ TEST(ApiMemory, AWaitThatFindsNoMemoryHasWaited) {
   const auto of_comm = [](trestleComm_t comm, trestleStream_t) { return trestleCommSynchronize(comm); };
   ranks::isolated(
       [&] {
-        for (const bool stays : {false, true}) {
+        for (const auto& [name, wait] : {std::pair<const char*, Wait*>("StreamDestroy", destroy),
+                                         {"StreamSynchronize", of_stream},
+                                         {"CommSynchronize", of_comm}}) {
           long k = 0;
-          bool refused = true;
-          for (; refused && !testing::Test::HasFailure(); k += 1 + k / 8) {
-            bool by_stream = true, by_comm = true;
-            expect_waited("StreamDestroy", k, stays, refused, destroy);
-            expect_waited("StreamSynchronize", k, stays, by_stream, of_stream);
-            expect_waited("CommSynchronize", k, stays, by_comm, of_comm);
-            refused |= by_stream || by_comm;
-          }
+          for (bool refused = true; refused && !testing::Test::HasFailure(); k += 1 + k / 8)
+            refused = expect_waited(name, k, wait);
           EXPECT_GT(k, 1) << "it has needed no memory at all";
         }
       },

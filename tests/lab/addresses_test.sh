@@ -137,7 +137,7 @@ if [[ "${3:-}" == --inside ]]; then
   meet "an address that nobody has" TRESTLE_COMM_ID=nodea:29520
   meanwhile=
   start MASTER_ADDR=node..a TRESTLE_TIMEOUT=10m
-  (($(said "MASTER_ADDR: 'node..a' is not the name of a host: there is nothing between two dots") == kRanks)) ||
+  (($(said "invalid argument: MASTER_ADDR: 'node..a' is not the name of a host: there is nothing between two dots") == kRanks)) ||
     fail "an empty label is not refused"
   start MASTER_ADDR=nosuch TRESTLE_TIMEOUT=1s
   (($(said "the host of 'nosuch:29500' was not found in time: ") == kRanks)) || fail "an unknown name is not said"

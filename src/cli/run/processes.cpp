@@ -118,7 +118,7 @@ Error system_error(const std::string& what) {
 
 Result<Pipe> make_pipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return system_error("pipe2");
+  if (pipe2(ends, O_CLOEXEC) != 0) return system_error("a pipe (limit of open files: ulimit -Hn)");
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 

@@ -226,7 +226,7 @@ TEST(Choice, AnAddressOnLoopbackThatOthersReachIsTakenIfThereIsNothingElse) {
   EXPECT_EQ(rails_text(alone.value()), Texts{"lo 10.1.2.3 10.1.2.3/32"});
   EXPECT_EQ(left_out_text(alone.value()), Texts{"eth0: has only link-local addresses"});
   const auto v6 = choose_rails({lo, unnumbered}, filtered("", AddressFamily::kIpv6));
-  EXPECT_EQ(rails_text(v6.value()), Texts{"lo fd00:9::3 fd00:9::3/128"});
+  EXPECT_EQ(rails_text(v6.value()), Texts{"lo [fd00:9::3] fd00:9::3/128"});
   const auto beside = choose_rails({lo, card("eth0", "10.0.0.1/24")}, filtered("lo,eth"));
   EXPECT_EQ(rails_text(beside.value()), Texts{"eth0 10.0.0.1 10.0.0.0/24"});
 }
