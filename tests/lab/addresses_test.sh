@@ -140,7 +140,7 @@ if [[ "${3:-}" == --inside ]]; then
   (($(said "invalid argument: MASTER_ADDR: 'node..a' is not the name of a host: there is nothing between two dots") == kRanks)) ||
     fail "an empty label is not refused"
   start MASTER_ADDR=nosuch TRESTLE_TIMEOUT=1s
-  (($(said "the host of 'nosuch:29500' was not found in time: ") == kRanks)) || fail "an unknown name is not said"
+  (($(said "timeout: MASTER_ADDR: the host of 'nosuch:29500' was not found in time: ") == kRanks)) || fail "an unknown name is not said"
 
   printf '127.0.0.1 localhost\n127.0.1.1 nodea\n' >"$files/hosts.0"
   printf '127.0.0.1 localhost\n10.9.0.1 nodea\n' >"$files/hosts.1"

@@ -57,7 +57,7 @@ void RendezvousServer::take_given_up() {
 
 void RendezvousServer::run() {
   make_room_for(options_.ranks);
-  while (!stopped_.load() && !gatherings_.finished(monotonic_clock().now_ns()))
+  while (!stopped_.load() && (anybody_asks() || !gatherings_.finished(monotonic_clock().now_ns())))
     turn(timeout_ms(monotonic_clock().now_ns()));
   gatherings_.close();
   shut_down();
@@ -107,7 +107,7 @@ void RendezvousServer::decide(Gathering& gathering, int64_t now) {
   RendezvousBoard& board = gathering.board;
   if (!board.decided()) tell_progress(gathering, now);
   if (!board.decided() && now >= gathering.deadline_ns) board.time_over(options_.place, refusals());
-  if (board.complete()) gatherings_.complete(gathering);
+  if (board.complete() && !board.failed()) gatherings_.complete(gathering);
   bool failed = false;
   do {  // failing to send to a rank is a failure too
     failed = board.failed();
@@ -150,6 +150,13 @@ int RendezvousServer::timeout_ms(int64_t now) const {
   if (admission_.pauses(now)) due = std::min(due, admission_.resumes_ns());
   if (due == kNever) return -1;
   return static_cast<int>(std::clamp<int64_t>((due - now) / kMs + 1, 0, 60'000));
+}
+
+// A rank that has proved itself counts on the connection. To it, an end without an answer is the end of the process.
+bool RendezvousServer::anybody_asks() const {
+  return std::ranges::any_of(clients_, [](const Client& client) {
+    return client.rank < 0 && !client.is(Stage::kClosed) && client.exchange.handshake().peer_proved();
+  });
 }
 
 // An empty secret proves nothing: anybody can claim to know it.

@@ -72,6 +72,7 @@ class RendezvousServer {
   void answer_all(Gathering& gathering, int64_t now);
   void tell_progress(Gathering& gathering, int64_t now);
   bool others_are_coming() const;
+  bool anybody_asks() const;
   void drop_late(int64_t now);
   void shut_down();
   void take_given_up();

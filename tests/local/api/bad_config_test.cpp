@@ -54,7 +54,7 @@ TEST(ApiBadConfig, InterfaceOfATopologyFileThatIsNotThere) {
     const trestleConfig_t config = config_of(settings);
     trestleComm_t comms[2] = {};
     EXPECT_TRUE(refused(trestleCommInitAllConfig(comms, 2, &config), trestleInvalidArgument,
-                        {"the topology", "=nosuch7", "lo"}));
+                        {"the topology", "nosuch7", "lo"}));
     EXPECT_EQ(comms[0], nullptr);
   });
 }
