@@ -61,7 +61,7 @@ std::vector<SocketAddress> nearest_first(std::vector<SocketAddress> addresses) {
     }
     return false;
   };
-  std::ranges::stable_partition(addresses, is_near);
+  std::stable_partition(addresses.begin(), addresses.end(), is_near);
   return addresses;
 }
 

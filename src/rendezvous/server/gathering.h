@@ -39,7 +39,11 @@ struct Gathering {
   // A failed gathering stays to answer late ranks; a successful one waits for reports after the ranks' deadline. Both
   // do so for the time that the ranks were ready to wait for each other, within these limits.
   int64_t stay_ns() const { return std::clamp(patience_ns, 1'000 * kMs, 60'000 * kMs); }
-  bool all_told() const { return board.nranks() > 0 && answered.size() >= static_cast<size_t>(board.nranks()); }
+  // A rank that is out of range may have been answered, too.
+  bool all_told() const {
+    const auto told = std::ranges::count_if(answered, [this](int32_t rank) { return rank < board.nranks(); });
+    return board.nranks() > 0 && told >= board.nranks();
+  }
   // Nobody is to be answered any more.
   bool over(int64_t now) const {
     if (!board.decided() || two_jobs || clients > 0) return false;

@@ -1,15 +1,38 @@
 #include "rendezvous/server/gatherings.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 
 namespace trestle {
+namespace {
+
+// The jobs of which this process has held a rendezvous where a communicator was made.
+struct Made {
+  Mutex mutex;
+  std::set<JobId> jobs TRESTLE_GUARDED_BY(mutex);
+};
+constinit PerProcess<Made> made;
+
+// `now`: one is made now.
+bool made_before(const JobId& job, bool now) {
+  Made& all = made.get();
+  const MutexLock lock(all.mutex);
+  return now ? !all.jobs.insert(job).second : all.jobs.contains(job);
+}
+
+}  // namespace
 
 Gatherings::Gatherings(const RendezvousOptions& options, std::shared_ptr<RendezvousBell> bell)
-    : place_(options.place), way_out_(options.way_out), bell_(std::move(bell)) {
+    : place_(options.place),
+      way_out_(options.way_out),
+      job_(options.credentials.job),
+      bell_(std::move(bell)),
+      any_complete_(made_before(job_, false)) {
   all_.emplace_back(options.deadline_ns, monotonic_clock().now_ns());
 }
 
@@ -80,6 +103,7 @@ Gathering& Gatherings::open_gathering(int64_t now) {
 void Gatherings::complete(Gathering& gathering) {
   if (std::exchange(gathering.counted, true)) return;
   any_complete_ = true;
+  (void)made_before(job_, true);
   for (Gathering& one : all_) one.two_jobs = false;
 }
 

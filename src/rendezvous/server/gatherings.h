@@ -49,9 +49,10 @@ class Gatherings {
 
   const std::string place_;
   const std::string way_out_;  // "": the port was made for one communicator
+  const JobId job_;
   const std::shared_ptr<RendezvousBell> bell_;
+  bool any_complete_;         // in this process, also by an earlier rendezvous of the job
   std::list<Gathering> all_;  // the newest last
-  bool any_complete_ = false;
   Mutex mutex_;
   std::vector<RendezvousHeld> holds_ TRESTLE_GUARDED_BY(mutex_);  // those that are released count no more
   bool ends_ TRESTLE_GUARDED_BY(mutex_) = false;                  // nobody can get a hold any more
