@@ -266,7 +266,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const BootstrapConfig& config
   auto bootstrap = TRY(join_at(config, std::move(meeting)));
   if (by_store) {
     TRY(bootstrap->barrier(config.deadline_ns));  // all ranks have read all files
-    if (config.rank == 0) clean_store(store);
+    if (config.rank == 0) clean_store(store, bootstrap->job());
   }
   return bootstrap;
 }

@@ -40,8 +40,8 @@
 #include "base/wait_marks.h"
 #include "control_mesh/byte_text.h"
 #include "control_mesh/dissemination.h"
-#include "rendezvous/server/board.h"
 #include "rendezvous/meeting.h"
+#include "rendezvous/server/board.h"
 #include "transport/auth/handshake.h"
 
 namespace trestle {
@@ -163,7 +163,18 @@ class Store {
     rmdir(directory_.c_str());
   }
 
+  // The last rank that leaves may remove it at any moment.
   Status make_directory() const {
+    constexpr int kMostRemovals = 100;
+    Status made;
+    for (int i = 0; i < kMostRemovals; ++i) {
+      made = try_make_directory();
+      if (made.ok() || errno != ENOENT) break;
+    }
+    return made;
+  }
+
+  Status try_make_directory() const {
     if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return system_error(directory_);
     struct stat info {};
     if (stat(directory_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return system_error(directory_);
@@ -266,6 +277,13 @@ struct StoreSecret {
   JobId job{};
 };
 
+JobId job_of(const std::string& secret) {
+  JobId made{};
+  const std::vector<std::byte> job = derive_secret(std::as_bytes(std::span(secret)), "job");
+  std::copy_n(job.begin(), std::min(job.size(), made.size()), made.begin());
+  return made;
+}
+
 Result<StoreSecret> store_secret(const Store& store, const std::string& variable) {
   std::string fresh(32, '\0');
   random_bytes(std::as_writable_bytes(std::span(fresh)));
@@ -275,8 +293,7 @@ Result<StoreSecret> store_secret(const Store& store, const std::string& variable
   const auto bytes = std::as_bytes(std::span(first));
   StoreSecret made;
   made.secret.assign(bytes.begin(), bytes.end());
-  const std::vector<std::byte> job = derive_secret(bytes, "job");
-  std::copy_n(job.begin(), std::min(job.size(), made.job.size()), made.job.begin());
+  made.job = job_of(first);
   if (!variable.empty()) made.secret = derive_secret(std::as_bytes(std::span(variable)), "communicator");
   return made;
 }
@@ -318,7 +335,7 @@ Result<std::string> choose_meeting(const Store& place, const Card& mine) {
   std::vector<int64_t> numbers = place.numbers();
   std::erase_if(numbers, [&](int64_t number) {
     const Store store(place.path(std::to_string(number)), mine.request.rank);
-    if (store.anybody_lives()) return false;
+    if (!mine.locked || store.anybody_lives()) return false;
     store.remove();
     return true;
   });
@@ -341,6 +358,7 @@ Result<std::string> choose_meeting(const Store& place, const Card& mine) {
 // Writes this rank's file into the directory of a communicator of this job; the meeting gets it locked.
 Status arrive(const Store& place, Card mine, const WaitLimit& limit, const std::string& variable, Meeting& meeting) {
   const UniqueFd alone = TRY(place.enter(limit));
+  mine.locked = static_cast<bool>(alone);
   meeting.store = TRY(choose_meeting(place, mine));
   const Store store(meeting.store, mine.request.rank);
   TRY(store.make_directory());
@@ -352,7 +370,6 @@ Status arrive(const Store& place, Card mine, const WaitLimit& limit, const std::
     const MutexLock lock(visited.mutex);
     visited.seen.emplace(mine.request.rank, meeting.job);
   }
-  mine.locked = static_cast<bool>(alone);
   meeting.held = std::make_shared<UniqueFd>(TRY(publish(store, mine)));
   return {};
 }
@@ -385,9 +402,9 @@ Error not_there(const Store& store, const BootstrapConfig& config, const Error& 
 }
 
 // Removes the files of a rank that gives up. The last one removes the directory too.
-void withdraw(const Store& store, const std::string& directory, const BootstrapConfig& config) {
-  unlink(store.path(card_name(config.rank)).c_str());
-  if (!store.anybody_lives()) clean_store(directory);
+void withdraw(const Store& store, const std::string& directory, const JobId& job, int32_t rank) {
+  unlink(store.path(card_name(rank)).c_str());
+  if (!store.anybody_lives()) clean_store(directory, job);
 }
 
 Result<std::vector<std::string>> neighbours_of(const Store& store, const Card& mine, const BootstrapConfig& config,
@@ -438,12 +455,13 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   const Store store(meeting.store, config.rank);
   Result<std::vector<std::string>> addresses = neighbours_of(store, mine, config, limit);
   if (!addresses.ok()) {
-    withdraw(store, meeting.store, config);
+    withdraw(store, meeting.store, meeting.job, config.rank);
     return addresses.error();
   }
   meeting.addresses = std::move(addresses).value();
   meeting.failure = [store] { return store.failure(); };
-  meeting.report = [store, config, directory, meeting_at = meeting.store](const JoinReport& report) {
+  meeting.report = [store, rank = config.rank, directory, meeting_at = meeting.store,
+                    job = meeting.job](const JoinReport& report) {
     if (report.error.code == Code::kSuccess) {
       Visits& visited = visits.get();
       const MutexLock lock(visited.mutex);
@@ -451,7 +469,7 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
       return;
     }
     (void)store.fail(report.error);
-    withdraw(store, meeting_at, config);
+    withdraw(store, meeting_at, job, rank);
   };
   meeting.name_of = [store](int32_t rank) {
     const std::string name = card_name(rank);
@@ -461,12 +479,15 @@ Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& li
   return meeting;
 }
 
-// The place of all its communicators goes with the last of them.
-void clean_store(const std::string& directory) {
+// The place of all its communicators goes with the last of them. Other ranks may have removed the directory before, and
+// begun another one of that number.
+void clean_store(const std::string& directory, const JobId& job) {
   const Store place(directory.substr(0, directory.rfind('/')), 0);
   const Result<UniqueFd> alone = place.enter({monotonic_clock().now_ns() + kWithdrawNs, nullptr});
-  Store(directory, 0).remove();
-  if (alone.ok() && place.numbers().empty()) place.remove();
+  if (!alone.ok()) return;
+  const Store store(directory, 0);
+  if (job_of(store.read("secret")) == job) store.remove();
+  if (place.numbers().empty()) place.remove();
 }
 
 }  // namespace trestle

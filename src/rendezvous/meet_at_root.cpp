@@ -191,11 +191,12 @@ Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& conf
                                    const Root& root, const WaitLimit& limit) {
   Root reached = root;
   reached.candidates = {peer_address(socket.get())};
-  while (true) {
+  for (int64_t pause = 5 * kMs;; pause = std::min(pause * 2, 100 * kMs)) {
     if (limit.deadline_ns != kNever)
       request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
     Asked asked = ask(socket.get(), request, root, limit);
     if (!asked.unheard || !root.secret.empty()) return std::move(asked.answer);
+    (void)pause_before(pause, limit);
     socket = TRY(reach_again(config, reached, asked.answer.error(), limit));
   }
 }
@@ -225,15 +226,21 @@ SocketAddress reached_at(int fd, const Root& root) {
   return address.is_loopback() && !root.is_local ? SocketAddress{} : address;
 }
 
-// `answered`: the root has answered, so it knows of this rank.
-Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit, bool& answered) {
+// How far a rank has come with the root. What has asked is known to it, and its connection tells the rest.
+struct Progress {
+  bool asked = false;
+  bool answered = false;
+};
+
+Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit, Progress& at) {
   UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
   meeting.secret = root.secret;
   meeting.listeners = TRY(listen_for_neighbours(config, reached_at(socket.get(), root)));
+  at.asked = true;
   JoinAnswer answer =
       TRY(ask_until_heard(socket, config, own_request(config, meeting.listeners, root.is_local), root, limit));
-  answered = true;
+  at.answered = true;
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != mesh_neighbours(config.rank, config.nranks).size())
     return Error{Code::kRemoteError, "the rendezvous " + root.name + " gave a wrong number of addresses"};
@@ -249,16 +256,17 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
 }  // namespace
 
 Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
-  bool answered = false;
-  Result<Meeting> met = come_to_root(config, root, limit, answered);
-  if (met.ok() || answered) return met;
-  // A rank that was refused may not belong to this communicator.
+  Progress at;
+  Result<Meeting> met = come_to_root(config, root, limit, at);
+  if (met.ok() || at.answered) return met;
   const bool aborted = met.error().code == Code::kAborted;
-  const bool belongs = config.rank == 0 || root.own_port;
-  if (!belongs || (!aborted && met.error().code != Code::kTimeout)) return met;
+  // A rank that was refused may not belong to this communicator. Rank 0 belongs to the one that its process serves.
+  const bool belongs =
+      root.own_port ? aborted || met.error().code == Code::kTimeout : root.hold != nullptr && !at.asked;
+  if (!belongs) return met;
   const std::string who = own_rank_name(config.rank);
   give_up_rendezvous(root.job, config.rank,
-                     aborted ? giving_up(who) : Error{Code::kTimeout, who + " gave up: " + met.error().message});
+                     aborted ? giving_up(who) : Error{met.error().code, who + " gave up: " + met.error().message});
   return met;
 }
 

@@ -75,7 +75,7 @@ Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, co
 // The PATH in TRESTLE_STORE=file:PATH.
 Result<std::string> store_path(const std::string& store);
 Result<Meeting> meet_in_store(const BootstrapConfig& config, const WaitLimit& limit);
-void clean_store(const std::string& directory);
+void clean_store(const std::string& directory, const JobId& job);
 
 // What the ranks of a job have in common at a named place: its port, as the user gave it, and the name of the job ("":
 // none). The host may be spelled differently.

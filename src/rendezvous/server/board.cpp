@@ -26,7 +26,7 @@ void RendezvousBoard::arrive(const JoinRequest& request, const std::string& from
                                              first + " says " + std::to_string(nranks_)});
   if (request.rank < 0 || request.rank >= nranks_)
     return fail({Code::kInvalidArgument, who + " is out of range: there are " + std::to_string(nranks_) + " ranks"});
-  if (has(request.rank)) return come_twice(request, from, "");
+  if (has(request.rank)) return fail(twice(request, from, "", ""));
   arrived_[request.rank] = {request.address, from, request.name, request.lineage, request.network, request.only_here};
   if (holds) holder_ = std::min(request.rank, holder_.value_or(request.rank));
   check_reach(request.rank);
@@ -47,29 +47,38 @@ void RendezvousBoard::check_reach(int32_t rank) {
                                  "); TRESTLE_SOCKET_IFNAME names the interface over which other hosts reach it"});
 }
 
-void RendezvousBoard::come_twice(const JoinRequest& second, const std::string& from, const std::string& place) {
-  const Arrival& first = arrived_.at(second.rank);
-  fail({Code::kInvalidArgument, "two processes joined as rank " + std::to_string(second.rank) + " of " +
-                                    std::to_string(nranks_) + ": " + first.name + ", from " + first.from + ", and " +
-                                    second.name + ", from " + from + place});
-}
-
-bool RendezvousBoard::has_another(const JoinRequest& request) const {
-  const auto found = arrived_.find(request.rank);
-  if (found == arrived_.end()) return false;
-  const std::vector<uint64_t>& there = found->second.lineage;
+bool are_kin(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b) {
   const auto descends = [](const std::vector<uint64_t>& child, const std::vector<uint64_t>& parent) {
     return !parent.empty() && std::ranges::find(child, parent.front()) != child.end();
   };
-  return !descends(request.lineage, there) && !descends(there, request.lineage);
+  return descends(a, b) || descends(b, a);
+}
+
+Error RendezvousBoard::twice(const JoinRequest& second, const std::string& from, const std::string& holder,
+                             const std::string& advice) const {
+  const auto found = arrived_.find(second.rank);
+  const std::string first = found == arrived_.end() ? holder : found->second.name + ", from " + found->second.from;
+  const int32_t ranks = nranks_ > 0 ? nranks_ : second.nranks;
+  return {Code::kInvalidArgument, "two processes joined as rank " + std::to_string(second.rank) + " of " +
+                                      std::to_string(ranks) + ": " + first + ", and " + second.name + ", from " + from +
+                                      advice};
+}
+
+bool RendezvousBoard::has_another(const JoinRequest& request) const {
+  const auto is_kin = [&](const auto& one) { return are_kin(one.second.lineage, request.lineage); };
+  return has(request.rank) && std::ranges::none_of(arrived_, is_kin);
+}
+
+void RendezvousBoard::leave(int32_t rank, Error error) {
+  if (!failure_) left_ = rank;
+  fail(std::move(error));
 }
 
 void RendezvousBoard::leave(int32_t rank) {
-  if (!failure_) left_ = rank;
   const std::string before =
       complete() ? " ended while the communicator was being made"
                  : " disconnected before all " + std::to_string(nranks_) + " ranks had come to the rendezvous";
-  fail({Code::kRemoteError, name(rank) + before});
+  leave(rank, {Code::kRemoteError, name(rank) + before});
 }
 
 void RendezvousBoard::closes() {

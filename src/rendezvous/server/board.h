@@ -16,6 +16,9 @@
 
 namespace trestle {
 
+// Whether these are one process, or one was forked by the other (process_lineage()).
+bool are_kin(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b);
+
 class RendezvousBoard {
  public:
   // Registers a rank. A bad request becomes the failure. `holds`: the rank belongs to the process that holds the
@@ -24,10 +27,13 @@ class RendezvousBoard {
   // A rank that had arrived has left before all ranks arrived, or before it was connected with its neighbours.
   void leave(int32_t rank);
   void fail(Error error);
+  // A rank that had arrived says why it leaves.
+  void leave(int32_t rank, Error error);
   // Fails with the ranks that did not come, and the place. `refused`: a sentence about refused connections, or "".
   void time_over(const std::string& place, const std::string& refused);
-  // Another process came as a rank that has arrived; `place`: where both met, in the user's terms, and what to do.
-  void come_twice(const JoinRequest& second, const std::string& from, const std::string& place);
+  // The sentence for another process that comes as a rank that has arrived, or that `holder` is; and what to do.
+  Error twice(const JoinRequest& second, const std::string& from, const std::string& holder,
+              const std::string& advice) const;
   // The process that holds the rendezvous ends in order before all ranks have arrived.
   void closes();
 
@@ -37,12 +43,11 @@ class RendezvousBoard {
   int32_t nranks() const { return nranks_; }  // 0 until the first rank comes
   int32_t arrived() const { return static_cast<int32_t>(arrived_.size()); }
   bool has(int32_t rank) const { return arrived_.contains(rank); }
-  // Whether that rank has arrived, and neither as the process of the request nor as one that it was forked by, or that
-  // was forked by it.
+  // Whether that rank has arrived, and no rank of it is of the process of the request or its kin. A process may be
+  // another rank in another communicator of its job.
   bool has_another(const JoinRequest& request) const;
   // The rank that left, if that is the failure.
   std::optional<int32_t> left() const { return left_; }
-  const std::optional<Error>& failure() const { return failure_; }
   // "3 of 4 ranks have come; missing: rank 2"
   std::string progress() const;
   // Only when decided().

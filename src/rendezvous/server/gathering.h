@@ -18,6 +18,8 @@
 namespace trestle {
 
 struct Gathering {
+  static constexpr int64_t kMostStayNs = 60'000 * kMs;
+
   Gathering(int64_t deadline, int64_t now) : deadline_ns(deadline), marks(now) { random_bytes(job); }
   Gathering(const Gathering&) = delete;
   Gathering& operator=(const Gathering&) = delete;
@@ -38,7 +40,7 @@ struct Gathering {
 
   // A failed gathering stays to answer late ranks; a successful one waits for reports after the ranks' deadline. Both
   // do so for the time that the ranks were ready to wait for each other, within these limits.
-  int64_t stay_ns() const { return std::clamp(patience_ns, 1'000 * kMs, 60'000 * kMs); }
+  int64_t stay_ns() const { return two_jobs ? kMostStayNs : std::clamp(patience_ns, 1'000 * kMs, kMostStayNs); }
   // A rank that is out of range may have been answered, too.
   bool all_told() const {
     const auto told = std::ranges::count_if(answered, [this](int32_t rank) { return rank < board.nranks(); });
@@ -46,8 +48,8 @@ struct Gathering {
   }
   // Nobody is to be answered any more.
   bool over(int64_t now) const {
-    if (!board.decided() || two_jobs || clients > 0) return false;
-    if (all_told()) return true;
+    if (!board.decided() || clients > 0) return false;
+    if (all_told() && !two_jobs) return true;
     // No rank came at all, so there is none to tell. Otherwise a failure stays for late ranks.
     if (board.failed() && board.nranks() == 0 && patience_ns == 0) return true;
     return board.failed() && now >= failed_at_ns + stay_ns();

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fork.h"
 #include "base/log.h"
+#include "rendezvous/rank_info.h"
 
 namespace trestle {
 namespace {
@@ -57,23 +58,33 @@ Gathering* Gatherings::conflict_of(const JoinRequest& request) {
   for (Gathering& one : all_) {
     if (one.board.has_another(request) && (!one.board.decided() || lives(one))) return &one;
   }
-  return nullptr;
+  // Only rank 0 holds a rendezvous, so another rank 0 is of another job, whatever has happened here.
+  const bool is_guest = request.rank == 0 && !are_kin(request.lineage, process_lineage());
+  return is_guest ? &open_or_newest() : nullptr;
 }
 
-// Nobody can know which ranks belong together. So those that are there fail, and the newcomer. Ranks that come later
-// get the sentence, too.
+// Nobody can know which ranks belong together. So those that are there fail, those that wait here, and the newcomer.
+// Ranks that come later get the sentence, too.
 Gathering& Gatherings::refuse_both(Gathering& first, const JoinRequest& second, const std::string& from) {
   const bool lived = lives(first);
-  first.board.come_twice(second, from, "; two jobs meet at " + place_ + ": " + way_out_);
-  const Error error = *first.board.failure();
+  const std::string advice = "; two jobs meet at " + place_ + ": " + way_out_ +
+                             (lived ? " (or the rank was started again before its end was noticed)" : "");
+  const Error error = first.board.twice(second, from, own_rank_name(0) + ", which holds the rendezvous", advice);
   LOG(kWarn, kBootstrap, "%s", error.message.c_str());
-  first.two_jobs = !lived;
-  if (!lived) return first;
-  fail_communicator(first, error);
-  Gathering& told = open_gathering(monotonic_clock().now_ns());
-  told.board.fail(error);
-  told.two_jobs = true;
-  return told;
+  if (lived) first.board.fail(error);
+  if (lived) fail_communicator(first, error);
+  Gathering* told = nullptr;
+  for (Gathering& one : all_) {
+    if (one.board.decided()) continue;
+    one.board.fail(error);
+    one.two_jobs = true;
+    told = &one;
+  }
+  if (told != nullptr) return *told;
+  Gathering& last = open_gathering(monotonic_clock().now_ns());
+  last.board.fail(error);
+  last.two_jobs = true;
+  return last;
 }
 
 Gathering& Gatherings::gathering_for(const JoinRequest& request, int64_t now) {
@@ -110,6 +121,14 @@ void Gatherings::complete(Gathering& gathering) {
 Gathering& Gatherings::open_or_newest() {
   const auto open = std::ranges::find_if(all_, [](const Gathering& one) { return !one.board.decided(); });
   return open == all_.end() ? all_.back() : *open;
+}
+
+Gathering& Gatherings::lacking(int32_t rank) {
+  const auto waits =
+      std::ranges::find_if(all_, [rank](const Gathering& one) { return !one.board.decided() && !one.board.has(rank); });
+  if (waits != all_.end()) return *waits;
+  const bool all_came = !way_out_.empty() && all_.back().board.complete() && !all_.back().board.failed();
+  return all_came ? open_gathering(monotonic_clock().now_ns()) : all_.back();
 }
 
 RendezvousHeld Gatherings::hold() {

@@ -29,8 +29,8 @@ class Gatherings {
   std::list<Gathering>::const_iterator begin() const { return all_.begin(); }
   std::list<Gathering>::const_iterator end() const { return all_.end(); }
   const Gathering& newest() const { return all_.back(); }
-  // The oldest one that is still decided about, else the newest one.
-  Gathering& open_or_newest();
+  // The oldest one that waits for that rank, else the newest one; but a new one if that is complete.
+  Gathering& lacking(int32_t rank);
 
   // nullptr: the rendezvous is about to end.
   RendezvousHeld hold();
@@ -39,6 +39,8 @@ class Gatherings {
   void close();
 
  private:
+  // The oldest one that is still decided about, else the newest one.
+  Gathering& open_or_newest();
   Gathering& refuse_both(Gathering& first, const JoinRequest& second, const std::string& from);
   Gathering* conflict_of(const JoinRequest& request);
   Gathering& gathering_for(const JoinRequest& request, int64_t now);

@@ -48,7 +48,7 @@ void RendezvousServer::take_given_up() {
     given_up.swap(given_up_);
   }
   for (const auto& [rank, error] : given_up) {
-    Gathering& gathering = gatherings_.open_or_newest();
+    Gathering& gathering = gatherings_.lacking(rank);
     if (!gathering.board.decided()) gathering.patience_ns = std::max<int64_t>(gathering.patience_ns, 1);
     if (!gathering.board.complete()) gathering.board.fail(error);
     gathering.no_longer_waits(rank);
@@ -171,7 +171,7 @@ size_t RendezvousServer::most_half_open() const {
   const RendezvousBoard& board = gatherings_.newest().board;
   int32_t ranks = options_.ranks > 0 ? options_.ranks : std::min(board.nranks(), kMostRanks);
   if (ranks <= 0) ranks = kUnknownRanks;
-  return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - board.arrived(), 0));
+  return kMoreHalfOpen + static_cast<size_t>(std::max(ranks - (board.decided() ? 0 : board.arrived()), 0));
 }
 
 // All ranks stay connected until they are connected with each other.

@@ -81,7 +81,8 @@ void RendezvousServer::watch_waiting(Client& client) {
   if (whole.ok() && !whole.value()) return;
   if (whole.ok()) {
     const Result<JoinReport> report = decode_join_report(std::string_view(client.in).substr(4));
-    if (report.ok() && report.value().error.code != Code::kSuccess) client.at->board.fail(report.value().error);
+    if (report.ok() && report.value().error.code != Code::kSuccess)
+      client.at->board.leave(client.rank, report.value().error);
   }
   connection_lost(client);
 }
@@ -99,7 +100,7 @@ void RendezvousServer::read_report(Client& client, int64_t now) {
   const Result<JoinReport> report = decode_join_report(std::string_view(client.in).substr(4));
   client.stage = report.ok() ? Stage::kClosing : Stage::kClosed;
   if (!report.ok()) return client.at->board.leave(client.rank);
-  if (report.value().error.code != Code::kSuccess) client.at->board.fail(report.value().error);
+  if (report.value().error.code != Code::kSuccess) client.at->board.leave(client.rank, report.value().error);
 }
 
 void RendezvousServer::send_answer(Client& client, const JoinAnswer& answer, bool last, int64_t now) {

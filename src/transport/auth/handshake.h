@@ -62,8 +62,9 @@ Status handshake_probe();
 // The version of the handshake and of all that follows it. 2: messages carry the check of their operation; 3: the
 // acknowledgement; 4: that check has 48 bits; 5: a rank that is asked about a call also tells of another communicator's
 // failure; 7: frames of the control mesh are acknowledged; 8: a rank asks the other one to end a silent rail; 9: ranks
-// learn the rails of their neighbours where they meet; 10: the plans of `pairwise` exchange halves.
-inline constexpr uint16_t kHandshakeVersion = 10;
+// learn the rails of their neighbours where they meet; 10: the plans of `pairwise` exchange halves; 11: the
+// rendezvous draws the communicator's number.
+inline constexpr uint16_t kHandshakeVersion = 11;
 inline constexpr size_t kHelloBytes = 72;
 inline constexpr size_t kProofBytes = 40;
 inline constexpr size_t kAcknowledgementBytes = 8;
