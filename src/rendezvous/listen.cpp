@@ -7,6 +7,7 @@
 #include "trestle/trestle.h"
 
 namespace trestle {
+
 Result<std::vector<Listener>> listen_on_each_rail(const BootstrapConfig& config, std::string& left_out) {
   RailRequest request;
   request.filter = config.interfaces;

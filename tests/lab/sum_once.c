@@ -1,6 +1,7 @@
 /* Ranks that make one communicator, add up their numbers from 1 and print the sum, for the tests of where ranks meet.
  * With an argument they meet by a unique id: rank 0 makes it and writes it to the file of that name, which the others
  * await. */
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <trestle/trestle.h>
@@ -20,7 +21,7 @@ static int write_id(const char* path, const trestleUniqueId* id) {
 }
 
 static int await_id(const char* path, trestleUniqueId* id) {
-  while (access(path, R_OK) != 0) usleep(10000);
+  while (access(path, R_OK) != 0) sched_yield();
   FILE* file = fopen(path, "rb");
   return file == NULL || fread(id, sizeof *id, 1, file) != 1 || fclose(file) != 0;
 }
