@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>
@@ -191,7 +192,11 @@ ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::s
     }
     if (got.value() == 0) break;
     in_.append(reinterpret_cast<const char*>(buffer.data()), got.value());
+    const size_t known = frames.size();
     if (!take_frames(frames)) return Reading::kMalformed;
+    const auto is_bye = [](const ControlFrame& frame) { return frame.kind == ControlKind::kBye; };
+    // Its sender waits until this kernel has acknowledged it.
+    if (std::any_of(frames.begin() + static_cast<ptrdiff_t>(known), frames.end(), is_bye)) acknowledge_now(fd());
     if (got.value() < buffer.size()) break;
   }
   return Reading::kOpen;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/cpu/heavy_fence.h"
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "base/thread.h"
@@ -121,6 +122,8 @@ Registry& registry() {
 
 Result<RendezvousHeld> start_rendezvous(std::vector<Listener> listeners, const RendezvousOptions& options) {
   auto server = std::make_unique<RendezvousServer>(std::move(listeners), options);
+  // The ranks of a host will need it. It takes no time while the process has one thread, and some 20 ms afterwards.
+  (void)register_for_heavy_fences();
   if (!server->opened()) return Error{Code::kSystemError, "no descriptor is left for the rendezvous"};
   return registry().add(std::move(server));
 }

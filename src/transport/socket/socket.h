@@ -170,6 +170,9 @@ Result<size_t> send_vectors(int fd, std::span<const iovec> vectors);
 Result<size_t> receive_vectors(int fd, std::span<const iovec> vectors);
 // Sends no more: the peer reads to the end and then sees the end of the stream.
 void end_sending(int fd);
+// The kernel acknowledges what has been read at once, and not up to 40 ms later in the hope of data to send. For the
+// last bytes of a conversation, whose sender waits for that.
+void acknowledge_now(int fd);
 
 // ---- Abstract Unix stream sockets: names without a file, so nothing is left behind. They reach one network namespace.
 

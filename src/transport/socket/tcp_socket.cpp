@@ -51,6 +51,10 @@ Result<UniqueFd> bind_and_listen(const SocketAddress& address, int backlog) {
 
 }  // namespace
 
+void acknowledge_now(int fd) {
+  set_int(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
+}
+
 Result<Listener> listen_tcp_at(const SocketAddress& address, int backlog) {
   Listener listener;
   listener.fd = TRY(bind_and_listen(address, backlog));
