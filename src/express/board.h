@@ -24,15 +24,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "express/doorbells.h"
 #include "memory/segment.h"
+#include "transport/shm/descriptor_exchange.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -42,32 +41,24 @@ inline constexpr size_t kBoardPayloadBytes = 8192;
 inline constexpr size_t kBoardLineBytes = 48;
 inline constexpr int kStampBits = 60;
 
-// Tells whether it is still worth waiting for the other ranks. `look` is called when `fd` is readable and now and then;
-// its error ends the wait. `awaits` gets the rank that is waited for. All may be empty.
-struct BoardWatch {
-  int fd = -1;
-  std::function<Status()> look;
-  std::function<void(int32_t rank)> awaits;
-};
-
 class Board {
  public:
   enum class Arrival : uint8_t { kNotYet, kHere, kOther };
 
   // Rank 0 makes the memory; with `one_process` (all ranks are threads of this process) the first rank does. Uses rank,
-  // ranks, job, secret and peer_names of the configuration.
-  static Result<std::unique_ptr<Board>> create(const EndpointConfig& config, bool one_process);
+  // ranks, job and peer_names of the configuration. kin: over which rank 0 gives it to the others.
+  static Result<std::unique_ptr<Board>> create(const EndpointConfig& config, bool one_process, const HostKin& kin);
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  // On rank 0: what the others pass to open(), at most 107 bytes. On the others: empty.
-  const std::string& address() const { return address_; }
-  // After all ranks have created theirs; all ranks call it, from threads or processes of their own. Blocks until this
-  // rank has the memory, and rank 0 until all others have it, at most until `deadline_ns` of the monotonic clock:
-  // kTimeout names the missing rank. Within one process it does not wait, and the address is empty. While it waits it
-  // calls `watch`.
-  Status open(const std::string& rank0_address, int64_t deadline_ns, const BoardWatch& watch = {});
+  // What the others pass to open(); "": nothing has to be passed.
+  std::string address() const { return exchange_ ? exchange_->address() : ""; }
+  // After all ranks have created theirs; all ranks call it, from threads or processes of their own. addresses: of all
+  // ranks. Blocks until this rank has the memory, and rank 0 until all others have it, at most until `deadline_ns` of
+  // the monotonic clock: kTimeout names the missing rank. Within one process it does not wait. While it waits it calls
+  // `watch`.
+  Status open(const std::vector<std::string>& addresses, int64_t deadline_ns, const ExchangeWatch& watch = {});
 
   // Of the memory that all ranks share: counted on rank 0, 0 on others. Any thread.
   uint64_t memory_bytes() const { return rank_ == 0 ? bytes_for(ranks_) : 0; }
@@ -127,8 +118,6 @@ class Board {
     uint64_t returned = 0;
   };
   struct ProcessMemory;
-  struct PendingPeer;
-  struct Serving;
   static size_t bytes_for(int32_t ranks) {
     return sizeof(Doorbells::Shared) + (sizeof(Row) + sizeof(Doorbells::Place)) * static_cast<size_t>(ranks);
   }
@@ -138,20 +127,13 @@ class Board {
   Row* row(int32_t rank) const { return rows_ + rank; }
   Slot* mine(uint64_t sequence) { return &row(rank_)->slots[sequence % kBoardSlots]; }
   const Slot* slot_of(int32_t rank, uint64_t sequence) const { return &row(rank)->slots[sequence % kBoardSlots]; }
-  Status make();
-  Status fetch(const std::string& address, int64_t deadline_ns, const BoardWatch& watch);
-  Status serve(int64_t deadline_ns, const BoardWatch& watch);
-  Status admit(Serving& serving, UniqueFd fd) const;
-  Result<bool> step(Serving& serving, PendingPeer& peer) const;
-  Status step_pending(Serving& serving) const;
-  Status hand_out(const PendingPeer& pending, std::vector<bool>& has) const;
-  std::string name(int32_t rank) const;
+  Status make(const HostKin& kin);
+  Status share(const std::vector<std::string>& addresses, int64_t deadline_ns, const ExchangeWatch& watch);
 
   const int32_t rank_;
   const int32_t ranks_;
-  EndpointConfig config_;  // used until open() is done
-  std::string address_;
-  UniqueFd listener_;
+  EndpointConfig config_;                         // used until open() is done
+  std::unique_ptr<DescriptorExchange> exchange_;  // until it is open
   Segment segment_;
   std::shared_ptr<ProcessMemory> process_memory_;
   // In the shared memory, in this order; all zero at first.

@@ -22,8 +22,8 @@
 // Memory of devices. Transports never touch its bytes. In a process they hand it out as views (loopback). To another
 // process it goes only along a device path (set_device_path()): the message's one piece lies in the sender's outbox,
 // and the receive is done with a view of it as the receiver's process has opened it, also if it has a destination. A
-// second piece, or the only one, may lie in the sender's outbox of host memory, which the receiver's device reads as well.
-// Only a short message there may be copied instead.
+// second piece, or the only one, may lie in the sender's outbox of host memory, which the receiver's device reads as
+// well. Only a short message there may be copied instead.
 //
 // Agreement. Every message carries the check of the operation that its sender runs. A transport tells its Agreement
 // (transport/agreement.h) of everything with a tag that arrives, before anything else is done with it; a check that
@@ -38,6 +38,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -225,6 +226,9 @@ class Transport {
   // returns false if there is already something to do (then do not sleep); finish_sleep() takes it back.
   virtual int event_fd() const = 0;
   virtual bool prepare_sleep() = 0;
+  // Called by another thread, under locks, when it has taken in what event_fd() would have told of. Once, before the
+  // first sleep.
+  virtual void on_arrival(std::function<void()> /*ring*/) {}
   virtual void finish_sleep() = 0;
 
   // Ends everything at once: see the top. Idempotent. Messages that were done on the sending side still reach a living

@@ -144,7 +144,7 @@ Result<std::shared_ptr<Communicator>> CommSplit::join(const Assemble& assemble) 
   const CommunicatorSettings& settings = call_.settings.value();
   const int64_t deadline_ns = deadline_of(settings);
   const auto bootstrap = TRY(meeting_->in_one_process ? take_from_process() : join_over_network(deadline_ns));
-  return assemble(*bootstrap, settings, deadline_ns);
+  return assemble(*bootstrap, settings, meeting_->members, deadline_ns);
 }
 
 Result<std::unique_ptr<Bootstrap>> CommSplit::take_from_process() {

@@ -32,9 +32,10 @@ class Communicator;
 
 class CommSplit {
  public:
-  // Makes the new communicator, when its ranks are connected.
-  using Assemble = std::function<Result<std::shared_ptr<Communicator>>(
-      Bootstrap& bootstrap, const CommunicatorSettings& settings, int64_t deadline_ns)>;
+  // Makes the new communicator, when its ranks are connected. members: ranks of the parent, by their new ranks.
+  using Assemble =
+      std::function<Result<std::shared_ptr<Communicator>>(Bootstrap& bootstrap, const CommunicatorSettings& settings,
+                                                          const std::vector<int32_t>& members, int64_t deadline_ns)>;
 
   // stop: set by another thread, or by the failure of the parent.
   CommSplit(const CommunicatorParts& parent, CallWatch& watch, const SplitCall& call, const std::atomic<bool>& stop);

@@ -77,13 +77,17 @@ class Undelivered {
   std::shared_ptr<Communicator> communicator_;
 };
 
+HostKin root_kin(const Bootstrap& bootstrap) {
+  return root_kin(HostMember{bootstrap.rank(), bootstrap.nranks(), to_hex(bootstrap.job()), bootstrap.secret()});
+}
+
 }  // namespace
 
 // ---- creation
 
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring,
-                           DevicePlace device, const RootIdentity& root)
-    : membership_(bootstrap, settings, wiring, root),
+                           DevicePlace device, const HostKin& kin)
+    : membership_(bootstrap, settings, wiring, kin),
       stops_(std::make_shared<StopFlags>()),
       listeners_(std::make_shared<FailureListeners>()),
       mesh_(std::make_shared<MeshPoller>(bootstrap.take_mesh(), rank(), membership_.names())),
@@ -98,13 +102,13 @@ Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorSettings& set
 // A rank that an exception keeps from going on tells the others, which would wait for it.
 Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                              int64_t deadline_ns, const std::atomic<bool>* stop,
-                                                             const RootIdentity& root) {
+                                                             const HostKin& kin) {
   ScopeExit thrown([&bootstrap] {
     run_or_end_process("while a communicator is made", [&bootstrap] {
       bootstrap.fail({Code::kSystemError, "rank " + std::to_string(bootstrap.rank()) + " is out of memory"});
     });
   });
-  auto made = wire_and_start(bootstrap, settings, deadline_ns, stop, root);
+  auto made = wire_and_start(bootstrap, settings, deadline_ns, stop, kin);
   thrown.release();
   return made;
 }
@@ -112,7 +116,7 @@ Result<std::shared_ptr<Communicator>> Communicator::assemble(Bootstrap& bootstra
 Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bootstrap,
                                                                    const CommunicatorSettings& settings,
                                                                    int64_t deadline_ns, const std::atomic<bool>* stop,
-                                                                   const RootIdentity& root) {
+                                                                   const HostKin& kin) {
   const auto fail = [&bootstrap](Error error) {
     bootstrap.fail(error);
     return error;
@@ -122,7 +126,7 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
   if (settings.config.device >= 0) idle_too.emplace();
   auto device = open_device_of(settings.config.device);
   if (!device.ok()) return fail(std::move(device).error());
-  auto wiring = wire(bootstrap, settings, device.value(), deadline_ns);
+  auto wiring = wire(bootstrap, settings, kin, device.value(), deadline_ns);
   if (!wiring.ok()) return fail(std::move(wiring).error());
   const Config& config = settings.config;
   auto valid = validate({config.algorithm, config.schedule, static_cast<uint32_t>(config.chunks),
@@ -135,7 +139,7 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
   Undelivered communicator(std::shared_ptr<Communicator>(
-      new Communicator(bootstrap, settings, std::move(wiring).value(), std::move(device).value(), root)));
+      new Communicator(bootstrap, settings, std::move(wiring).value(), std::move(device).value(), kin)));
   ScopeExit thrown([&communicator] { communicator->engine_->fail_without_memory(); });
   Status started = communicator->start();
   if (started.ok() && measure) started = communicator->calibrate(calibration, stop);
@@ -183,7 +187,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
       return room.error();
     }
     auto bootstrap = TRY(std::move(joined));
-    auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, {bootstrap->job(), rank}));
+    auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, root_kin(*bootstrap)));
     if (auto hold = bootstrap->take_hold()) made->rendezvous_.emplace(std::move(hold), made->listeners_, made->engine_);
     return made;
   };
@@ -207,8 +211,7 @@ Result<std::vector<std::shared_ptr<Communicator>>> Communicator::create_all(
   std::vector<Undelivered> made(nranks);
   std::vector<std::shared_ptr<Communicator>> delivered(nranks);
   TRY(run_together(made.size(), [&](size_t r) -> Status {
-    const RootIdentity root{bootstraps[r]->job(), bootstraps[r]->rank()};
-    made[r].hold(TRY(assemble(*bootstraps[r], settings[r], deadline, nullptr, root)));
+    made[r].hold(TRY(assemble(*bootstraps[r], settings[r], deadline, nullptr, root_kin(*bootstraps[r]))));
     return {};
   }));
   for (size_t r = 0; r < made.size(); ++r) delivered[r] = made[r].deliver();
@@ -230,8 +233,10 @@ Status Communicator::submit_on_outer(const Call& call, const std::shared_ptr<Str
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {
   const StopFlags::Registration registered(*stops_, stop);
   const CommSplit::Assemble assemble_child = [&](Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                 int64_t deadline_ns) {
-    return assemble(bootstrap, settings, deadline_ns, &stop, membership_.root());
+                                                 const std::vector<int32_t>& members, int64_t deadline_ns) {
+    HostKin kin{membership_.kin().sockets, {}};
+    for (const int32_t rank : members) kin.ranks.push_back(membership_.kin().ranks[static_cast<size_t>(rank)]);
+    return assemble(bootstrap, settings, deadline_ns, &stop, kin);
   };
   return CommSplit(parts(), watch_, call, stop).run(assemble_child);
 }

@@ -119,13 +119,13 @@ class Communicator final : public LivingCommunicator, public std::enable_shared_
   struct Finalization;
   // device: nullptr if it has none.
   Communicator(Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring wiring, DevicePlace device,
-               const RootIdentity& root);
+               const HostKin& kin);
   static Result<std::shared_ptr<Communicator>> assemble(Bootstrap& bootstrap, const CommunicatorSettings& settings,
                                                         int64_t deadline_ns, const std::atomic<bool>* stop,
-                                                        const RootIdentity& root);
+                                                        const HostKin& kin);
   static Result<std::shared_ptr<Communicator>> wire_and_start(Bootstrap& bootstrap,
                                                               const CommunicatorSettings& settings, int64_t deadline_ns,
-                                                              const std::atomic<bool>* stop, const RootIdentity& root);
+                                                              const std::atomic<bool>* stop, const HostKin& kin);
   // From now on threads of the process drive it, and their exit says goodbye for it.
   Status start();
   // Measures the links and uses the results. All ranks, before the first call. An error fails the communicator.
@@ -152,7 +152,8 @@ class Communicator final : public LivingCommunicator, public std::enable_shared_
   SplitsInProgress splits_;
   Notices notices_;
   CallWatch watch_;
-  std::optional<HeldRendezvous> rendezvous_;  // rank 0's, where the ranks met at a named place; set once, at the creation
+  std::optional<HeldRendezvous>
+      rendezvous_;  // rank 0's, where the ranks met at a named place; set once, at the creation
 };
 
 }  // namespace trestle

@@ -29,15 +29,14 @@ std::string costs_text(const RailCost& cost) {
 
 }  // namespace
 
-Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
-                       const RootIdentity& root)
+Membership::Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring, HostKin kin)
     : rank_(bootstrap.rank()),
       ranks_(bootstrap.nranks()),
       ranks_per_processor_(wiring.ranks_per_processor),
       settings_(settings),
       name_(settings.name.empty() ? to_hex(bootstrap.job()).substr(0, 8) : settings.name),
       job_(bootstrap.job()),
-      root_(root),
+      kin_(std::move(kin)),
       secret_(bootstrap.secret()),
       local_ip_(bootstrap.local_ip()),
       topology_(std::move(wiring.topology)),

@@ -19,22 +19,15 @@
 #include "rendezvous/bootstrap.h"
 #include "topology/device_topology.h"
 #include "topology/topology.h"
+#include "transport/shm/host_sockets.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
 
-// The communicator that all splits on this rank go back to, and this rank in it. That one was not made by a split.
-struct RootIdentity {
-  JobId job{};
-  int32_t rank = 0;
-  bool operator==(const RootIdentity&) const = default;
-};
-
 class Membership {
  public:
   // Takes the topologies, the names, the routing and the paths between devices out of the wiring.
-  Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring,
-             const RootIdentity& root);
+  Membership(const Bootstrap& bootstrap, const CommunicatorSettings& settings, Wiring& wiring, HostKin kin);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
@@ -44,7 +37,9 @@ class Membership {
   const CommunicatorSettings& settings() const { return settings_; }
   const std::string& name() const { return name_; }  // of the communicator, for sentences
   const JobId& job() const { return job_; }
-  const RootIdentity& root() const { return root_; }
+  // The sockets that all communicators of this rank share that go back to one root by splits.
+  const HostKin& kin() const { return kin_; }
+  bool is_kin(const Membership& other) const { return other.kin_.sockets == kin_.sockets; }
   const std::vector<std::byte>& secret() const { return secret_; }
   const HostAddress& local_ip() const { return local_ip_; }
 
@@ -77,7 +72,7 @@ class Membership {
   const CommunicatorSettings settings_;
   const std::string name_;
   const JobId job_;
-  const RootIdentity root_;
+  const HostKin kin_;
   const std::vector<std::byte> secret_;
   const HostAddress local_ip_;
   Topology topology_;

@@ -15,13 +15,13 @@ std::string DescriptorPassing::network_of(const Device& device) {
   return std::to_string(network) + " of user " + std::to_string(::geteuid());
 }
 
-std::string DescriptorPassing::open(const std::string& job) {
+std::string DescriptorPassing::open(const HostKin& kin, const std::string& job) {
   const bool has_peer = std::ranges::find(peers_, true) != peers_.end();
   if (!has_peer || networks_[static_cast<size_t>(rank_)].empty()) return {};
-  Result<std::unique_ptr<DescriptorPost>> opened = DescriptorPost::open(job, rank_);
+  auto opened = DescriptorExchange::open(kin, job + "/devices", rank_, "memory of its device");
   if (opened.ok()) {
-    post_ = std::move(opened).value();
-    return post_->address();
+    exchange_ = std::move(opened).value();
+    return exchange_->address();
   }
   LOG(kInfo, kInit, "rank %d: no descriptors of devices' memory can be passed to it: %s", rank_,
       opened.error().message.c_str());
@@ -29,34 +29,30 @@ std::string DescriptorPassing::open(const std::string& job) {
 }
 
 SharedBy DescriptorPassing::shared_by() const {
-  if (post_ == nullptr) return SharedBy::kTicket;
+  if (exchange_ == nullptr) return SharedBy::kTicket;
   for (size_t r = 0; r < peers_.size(); ++r) {
-    if (peers_[r] && networks_[r] != networks_[static_cast<size_t>(rank_)]) return SharedBy::kTicket;
+    if (peers_[r] && !takes(r)) return SharedBy::kTicket;
   }
   return SharedBy::kDescriptor;
 }
 
-void DescriptorPassing::pass(const std::vector<std::string>& posts, Parcel parcel, int descriptor,
-                             const RankNames& names) const {
-  if (post_ == nullptr || descriptor < 0) return;
-  for (size_t r = 0; r < peers_.size(); ++r) {
-    if (!peers_[r]) continue;
-    const Status sent =
-        posts[r].empty() ? Error{Code::kRemoteError, "it does not listen"} : post_->send(posts[r], parcel, descriptor);
-    if (!sent.ok())
-      LOG(kInfo, kInit, "rank %d: %s gets no descriptor of this device's memory: %s", rank_, names[r].c_str(),
-          sent.error().message.c_str());
-  }
-}
-
-void DescriptorPassing::collect() {
-  if (post_ != nullptr) post_->collect();
+Status DescriptorPassing::pass(const std::vector<std::string>& posts, std::vector<int> own, const RankNames& names,
+                               int64_t deadline_ns, const ExchangeWatch& watch) {
+  if (exchange_ == nullptr) return {};
+  DescriptorParcels parcels{std::move(own), {}, {}};
+  for (size_t r = 0; r < peers_.size(); ++r) parcels.to.push_back(takes(r) && !posts[r].empty());
+  parcels.from = parcels.to;
+  passed_ = TRY(exchange_->run(parcels, posts, names, deadline_ns, watch));
+  exchange_.reset();
+  return {};
 }
 
 std::vector<UniqueFd> DescriptorPassing::passed(Parcel parcel) {
   std::vector<UniqueFd> descriptors(peers_.size());
-  for (size_t r = 0; r < peers_.size() && post_ != nullptr; ++r)
-    descriptors[r] = post_->take(static_cast<int32_t>(r), parcel);
+  const auto kind = static_cast<size_t>(parcel);
+  for (size_t r = 0; r < passed_.size(); ++r) {
+    if (kind < passed_[r].size()) descriptors[r] = std::move(passed_[r][kind]);
+  }
   return descriptors;
 }
 

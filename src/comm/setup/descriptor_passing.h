@@ -1,5 +1,5 @@
 // DescriptorPassing: which ranks pass descriptors of their devices' memory to each other while a communicator is made,
-// and the passing (comm/setup/descriptor_post.h). A part of DeviceWiring, with its threads.
+// and the passing (transport/shm/descriptor_exchange.h). A part of DeviceWiring, with its threads.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,12 @@
 
 #include "base/rank_names.h"
 #include "comm/device/process_memory.h"
-#include "comm/setup/descriptor_post.h"
+#include "transport/shm/descriptor_exchange.h"
 
 namespace trestle {
+
+// What each rank passes, in this order.
+enum class Parcel : uint8_t { kOutbox, kBoard };
 
 class DescriptorPassing {
  public:
@@ -24,23 +27,25 @@ class DescriptorPassing {
   DescriptorPassing(int32_t rank, std::vector<std::string> networks, std::vector<bool> peers)
       : rank_(rank), networks_(std::move(networks)), peers_(std::move(peers)) {}
 
-  // Begins to listen. Where the others pass to this rank; "": nowhere. job: the communicator's, in hexadecimal.
-  std::string open(const std::string& job);
+  // Where the others pass to this rank; "": nowhere. job: the communicator's, in hexadecimal.
+  std::string open(const HostKin& kin, const std::string& job);
   // Descriptors, if this rank and all its peers take them.
   SharedBy shared_by() const;
-  // posts: by rank, what open() gave. descriptor: of this rank's memory; -1: none. Whoever gets nothing does without
-  // the path; the log says why.
-  void pass(const std::vector<std::string>& posts, Parcel parcel, int descriptor, const RankNames& names) const;
-  // All ranks have passed.
-  void collect();
+  // Passes with all peers that take descriptors, as DescriptorExchange::run(). posts: by rank, what open() gave. own:
+  // of this rank's memory, by Parcel; -1: none. Whoever gets nothing does without the path.
+  Status pass(const std::vector<std::string>& posts, std::vector<int> own, const RankNames& names, int64_t deadline_ns,
+              const ExchangeWatch& watch);
   // By rank.
   std::vector<UniqueFd> passed(Parcel parcel);
 
  private:
+  bool takes(size_t rank) const { return peers_[rank] && networks_[rank] == networks_[static_cast<size_t>(rank_)]; }
+
   const int32_t rank_;
   const std::vector<std::string> networks_;
   const std::vector<bool> peers_;
-  std::unique_ptr<DescriptorPost> post_;  // nullptr: it does not listen
+  std::unique_ptr<DescriptorExchange> exchange_;  // nullptr: it takes none
+  std::vector<std::vector<UniqueFd>> passed_;     // by rank and Parcel
 };
 
 }  // namespace trestle

@@ -26,7 +26,7 @@ constexpr const char* kDeviceBoardAddress = "device board";
 
 // Its device maps memory by descriptors: the network namespace in which it listens for them.
 constexpr const char* kDescriptorsAddress = "gpu descriptors";
-// Where it listens (DescriptorPost).
+// Where it takes them.
 constexpr const char* kPostAddress = "descriptor post";
 
 constexpr const char* kWhyNot = "rank %d: small collectives on memory of devices go as messages: %s";
@@ -117,19 +117,16 @@ void DeviceWiring::listen_for_descriptors(RankInfo& mine) {
   std::vector<bool> peers;
   for (int32_t r = 0; r < bootstrap_.nranks(); ++r) peers.push_back(may_have_path(r));
   passing_.emplace(rank_, told(kDescriptorsAddress), std::move(peers));
-  const std::string post = passing_->open(to_hex(bootstrap_.job()));
+  const std::string post = passing_->open(kin_, to_hex(bootstrap_.job()));
   if (!post.empty()) mine.addresses[kPostAddress] = post;
 }
 
-// All ranks meet afterwards, if any listens.
 Status DeviceWiring::pass_descriptors() {
-  const std::vector<std::string> posts = told(kPostAddress);
-  if (std::ranges::all_of(posts, &std::string::empty)) return {};
-  if (process_paths_) passing_->pass(posts, Parcel::kOutbox, process_paths_->descriptor(), wiring_.names);
-  if (board_) passing_->pass(posts, Parcel::kBoard, board_->descriptor(), wiring_.names);
-  TRY(bootstrap_.all_gather("", deadline_ns_));
-  if (passing_) passing_->collect();
-  return {};
+  if (!passing_) return {};
+  const std::vector<int> own{process_paths_ ? process_paths_->descriptor() : -1, board_ ? board_->descriptor() : -1};
+  return run_watched(bootstrap_, [&](const ExchangeWatch& watch) {
+    return passing_->pass(told(kPostAddress), own, wiring_.names, deadline_ns_, watch);
+  });
 }
 
 void DeviceWiring::offer_outbox(RankInfo& mine) {

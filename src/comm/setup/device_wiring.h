@@ -26,11 +26,12 @@ class DeviceWiring {
   // wiring: with what the first exchange brought, and its routing. place: of this rank's device; gets outboxes, shares
   // and the board. All outlive this.
   DeviceWiring(Bootstrap& bootstrap, const CommunicatorSettings& settings, const Whereabouts& at, Wiring& wiring,
-               DevicePlace& place, int64_t deadline_ns)
+               const HostKin& kin, DevicePlace& place, int64_t deadline_ns)
       : bootstrap_(bootstrap),
         settings_(settings),
         at_(at),
         wiring_(wiring),
+        kin_(kin),
         place_(place),
         deadline_ns_(deadline_ns),
         rank_(bootstrap.rank()),
@@ -75,6 +76,7 @@ class DeviceWiring {
   const CommunicatorSettings& settings_;
   const Whereabouts& at_;
   Wiring& wiring_;
+  const HostKin& kin_;
   DevicePlace& place_;
   const int64_t deadline_ns_;
   const int32_t rank_;

@@ -138,8 +138,9 @@ void warn_without_shared_memory(const RankInfo& mine, const TopologyRequest& req
 
 class Wirer {
  public:
-  Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device, int64_t deadline_ns)
-      : bootstrap_(bootstrap), settings_(settings), device_(device), deadline_ns_(deadline_ns) {}
+  Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, const HostKin& kin, DevicePlace& device,
+        int64_t deadline_ns)
+      : bootstrap_(bootstrap), settings_(settings), kin_(kin), device_(device), deadline_ns_(deadline_ns) {}
 
   Result<Wiring> run() {
     RankInfo mine = own_info(bootstrap_, settings_);
@@ -162,7 +163,7 @@ class Wirer {
     wiring_.ranks_per_processor = ranks_per_processor(places);
     wiring_.routing.emplace(wiring_.topology, at, asked_segment_bytes(settings_.config), rails_);
     warn_without_shared_memory(mine, request, places, *wiring_.routing);
-    DeviceWiring devices(bootstrap_, settings_, at, wiring_, device_, deadline_ns_);
+    DeviceWiring devices(bootstrap_, settings_, at, wiring_, kin_, device_, deadline_ns_);
     TRY(devices.find_peers());
     TRY(make_transports(mine));
     TRY(make_board(mine, at.processes == 1));
@@ -184,6 +185,7 @@ class Wirer {
   Choice choice(TransportKind kind, const NamedRails& rails) const {
     Choice chosen{endpoint_config(bootstrap_, settings_, wiring_),
                   transport_options(bootstrap_, settings_.config, wiring_, rails)};
+    chosen.options.shm.kin = kin_;
     // A transport that proves nothing needs no key.
     if (!facts_of(kind).authenticated) chosen.endpoint.secret.clear();
     if (rails.by_topology) chosen.endpoint.interface = rails.interfaces;
@@ -265,7 +267,7 @@ class Wirer {
     // The board has no algorithms. If the user names some, there is no board.
     if (!settings_.config.express || !settings_.config.algorithm.empty()) return {};
     if (!wiring_.routing->all_share_memory()) return {};
-    board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_), one_process));
+    board_ = TRY(Board::create(endpoint_config(bootstrap_, settings_, wiring_), one_process, kin_));
     mine.addresses[kBoardAddress] = board_->address();
     return {};
   }
@@ -286,15 +288,10 @@ class Wirer {
 
   Status open_board() {
     if (!board_) return {};
-    // Only the control mesh notices a rank that dies now. Here, ranks that gave up because of that only seem late.
-    int32_t awaited = -1;
-    const BoardWatch watch{bootstrap_.event_fd(), [this] { return bootstrap_.heard(); },
-                           [&](int32_t rank) { bootstrap_.waits_for(awaited = rank); }};
-    const Status opened = board_->open(wiring_.infos[0].addresses[kBoardAddress], deadline_ns_, watch);
-    const bool late = !opened.ok() && opened.error().code == Code::kTimeout;
-    if (late) return bootstrap_.blame(awaited, opened.error());
-    bootstrap_.waits_for(-1);
-    if (!opened.ok()) return bootstrap_.cause_of(opened.error());
+    std::vector<std::string> addresses;
+    for (RankInfo& info : wiring_.infos) addresses.push_back(info.addresses[kBoardAddress]);
+    TRY(run_watched(bootstrap_,
+                    [&](const ExchangeWatch& watch) { return board_->open(addresses, deadline_ns_, watch); }));
     wiring_.express = std::make_unique<Express>(std::move(board_), bootstrap_.rank(), bootstrap_.nranks(),
                                                 std::min<uint64_t>(settings_.config.express_bytes, kBoardPayloadBytes));
     return {};
@@ -302,6 +299,7 @@ class Wirer {
 
   Bootstrap& bootstrap_;
   const CommunicatorSettings& settings_;
+  const HostKin& kin_;
   DevicePlace& device_;
   const int64_t deadline_ns_;
   Wiring wiring_;
@@ -316,9 +314,21 @@ class Wirer {
   return {nullptr};
 }
 
-Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device,
+Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, const HostKin& kin, DevicePlace& device,
                     int64_t deadline_ns) {
-  return Wirer(bootstrap, settings, device, deadline_ns).run();
+  return Wirer(bootstrap, settings, kin, device, deadline_ns).run();
+}
+
+// Only the control mesh notices a rank that dies now. Here, ranks that gave up because of that only seem late.
+Status run_watched(Bootstrap& bootstrap, const std::function<Status(const ExchangeWatch&)>& run) {
+  int32_t awaited = -1;
+  const ExchangeWatch watch{bootstrap.event_fd(), [&] { return bootstrap.heard(); },
+                            [&](int32_t rank) { bootstrap.waits_for(awaited = rank); }};
+  Status done = run(watch);
+  if (!done.ok() && done.error().code == Code::kTimeout) return bootstrap.blame(awaited, done.error());
+  bootstrap.waits_for(-1);
+  if (!done.ok()) return bootstrap.cause_of(done.error());
+  return done;
 }
 
 }  // namespace trestle

@@ -2,6 +2,7 @@
 // communicator is made.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "rendezvous/bootstrap.h"
 #include "topology/device_topology.h"
 #include "topology/topology.h"
+#include "transport/shm/descriptor_exchange.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -45,8 +47,10 @@ struct Wiring {
 // built for tests has another one.
 Result<std::unique_ptr<WorkQueue>> make_work_queue(int32_t rank);
 // Exchanges places, compares configurations, chooses the dimensions, makes the transports and exchanges their
-// addresses. device: of the settings, opened; gets the outbox.
-Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, DevicePlace& device,
+// addresses. kin: the sockets that this communicator shares. device: of the settings, opened; gets the outbox.
+Result<Wiring> wire(Bootstrap& bootstrap, const CommunicatorSettings& settings, const HostKin& kin, DevicePlace& device,
                     int64_t deadline_ns);
+// Runs what waits for other ranks, while the control mesh is heard. A rank that is late is asked about over the mesh.
+Status run_watched(Bootstrap& bootstrap, const std::function<Status(const ExchangeWatch&)>& run);
 
 }  // namespace trestle

@@ -154,7 +154,7 @@ void CallWatch::describe_wait_in_other_comm(Answer& answer) {
   constexpr OperationKey kNone{~uint64_t{0}};  // matches no operation: so the oldest is reported
   if (engine_.is_waited_for()) return;
   for (const auto& other : living_communicators()) {
-    if (other->membership().root() != membership_.root() || !other->engine().is_waited_for()) continue;
+    if (!other->membership().is_kin(membership_) || !other->engine().is_waited_for()) continue;
     if (describe_wait_in(*other, other->engine().standing(kNone), answer)) return;
   }
   describe_failure_of_other_comm(answer);
@@ -165,7 +165,7 @@ void CallWatch::describe_wait_in_other_comm(Answer& answer) {
 void CallWatch::describe_failure_of_other_comm(Answer& answer) {
   const int64_t timeout_ns = membership_.settings().config.timeout_ns;
   for (const auto& other : living_communicators()) {
-    const bool related = other->membership().root() == membership_.root() && &other->membership() != &membership_;
+    const bool related = other->membership().is_kin(membership_) && &other->membership() != &membership_;
     if (!related || !other->engine().failed()) continue;
     const int64_t age_ns = monotonic_clock().now_ns() - other->engine().failed_ns();
     const Failure failure = other->engine().failure();

@@ -94,7 +94,12 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
   for (const auto& transport : transports_) transport->set_agreement(&agreement_);
   if (!opened().ok() || !config_.sleeps) return;
   watch(epoll_.get(), wake_.get());
-  for (const auto& transport : transports_) watch(epoll_.get(), transport->event_fd());
+  for (const auto& transport : transports_) {
+    watch(epoll_.get(), transport->event_fd());
+    transport->on_arrival([this] {
+      if (sleepers() != 0) wake();
+    });
+  }
   if (express_ != nullptr) watch(epoll_.get(), express_->event_fd());
   for (const Polled* polled : polled_) watch(epoll_.get(), polled->event_fd());
 }

@@ -36,35 +36,36 @@ ReadAges ages_of(const ReadTimes& times) {
 }  // namespace
 
 Error Receiver::protocol_error(const char* what) const {
-  return {Code::kRemoteError, sockets_.name(peer_) + " " + what};
+  return {Code::kRemoteError, channel_.name(peer_) + " " + what};
 }
 
-Status Receiver::on_frame(const ShmFrame& frame, UniqueFd fd) {
+Status Receiver::on_frame(const HostFrame& frame, UniqueFd fd) {
   Status status;
   const char* what = nullptr;
   switch (frame.kind) {
-    case ShmFrameKind::kLane:
+    case HostFrameKind::kLane:
       what = "lane";
       if (lane_) return protocol_error("sent its lane of shared memory twice");
       status = lane_.adopt(std::move(fd), frame.bytes);
       break;
-    case ShmFrameKind::kData:
+    case HostFrameKind::kData:
       what = "data segment";
       status = lane_.adopt_data(std::move(fd), frame.bytes);
       break;
-    case ShmFrameKind::kMemory:
+    case HostFrameKind::kMemory:
       what = "memory";
       status = memory_.adopt(frame.id, std::move(fd), frame.bytes);
       break;
-    case ShmFrameKind::kWake:
-    case ShmFrameKind::kGoodbye:
-    case ShmFrameKind::kRead:
+    case HostFrameKind::kWake:
+    case HostFrameKind::kGoodbye:
+    case HostFrameKind::kRead:
+    case HostFrameKind::kParcel:
       break;
   }
-  if (!status.ok()) return Error{status.error().code, sockets_.name(peer_) + ": " + status.error().message};
+  if (!status.ok()) return Error{status.error().code, channel_.name(peer_) + ": " + status.error().message};
   if (what != nullptr) {
     LOG(kInfo, kShm, "shm: mapped the %s of %llu bytes of %s", what, static_cast<unsigned long long>(frame.bytes),
-        sockets_.name(peer_).c_str());
+        channel_.name(peer_).c_str());
   }
   return {};
 }
@@ -126,9 +127,9 @@ Status Receiver::post(RecvRequest& request) {
 Status Receiver::match(Incoming& message, RecvRequest& request) {
   const auto own = [this] { return agreement_ != nullptr ? agreement_->name(agreement_->rank()) : "this rank"; };
   if (sizes_differ(message.tag, message.bytes, request.tag, request.bytes))
-    return different_sizes(sockets_.name(peer_), own(), message.tag, message.bytes, request.tag, request.bytes);
+    return different_sizes(channel_.name(peer_), own(), message.tag, message.bytes, request.tag, request.bytes);
   if (places_differ(message.tag, request.tag))
-    return different_places(sockets_.name(peer_), own(), message.tag, request.tag);
+    return different_places(channel_.name(peer_), own(), message.tag, request.tag);
   message.request = &request;
   if (message.asked) clear(message);
   return {};
@@ -235,7 +236,7 @@ size_t Receiver::slot_bytes(const Incoming& message, size_t index) const {
 }
 
 Status Receiver::take_big(Incoming& message, const Descriptor& descriptor) {
-  if (!lane_.has_data()) TRY(sockets_.read_frames(peer_));
+  if (!lane_.has_data()) TRY(channel_.read_frames(peer_));
   if (!lane_.has_data()) return protocol_error("sent data before the memory that holds it");
   const uint64_t unit = lane_.shape().big_bytes;
   if (descriptor.count == 0 || descriptor.count > kSlotsPerDescriptor || message.received % unit != 0 ||
@@ -290,7 +291,7 @@ Status Receiver::take_mapped(Incoming& message, const Descriptor& descriptor) {
     MappedPiece piece = descriptor.extra.mapped;
     piece.bytes = message.bytes;
     if (listed) std::memcpy(&piece, lane_.small_slot(descriptor.extra_slot) + i * sizeof piece, sizeof piece);
-    if (!memory_.knows(piece.id)) TRY(sockets_.read_frames(peer_));
+    if (!memory_.knows(piece.id)) TRY(channel_.read_frames(peer_));
     const PeerMemory::Place place = memory_.resolve(piece);
     if (place.data == nullptr) return protocol_error("named memory that it did not share");
     const bool on_device = place.outbox != nullptr;

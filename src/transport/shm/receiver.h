@@ -17,10 +17,10 @@
 
 #include "base/result.h"
 #include "transport/agreement.h"
+#include "transport/shm/host_channel.h"
 #include "transport/shm/lane.h"
 #include "transport/shm/peer_memory.h"
 #include "transport/shm/sender.h"
-#include "transport/shm/sockets.h"
 #include "transport/tag_map.h"
 
 namespace trestle {
@@ -29,12 +29,12 @@ class Receiver {
  public:
   // agreement: checks every message of the peer; null: nothing is compared. memory: counts the memory of spilled
   // messages.
-  Receiver(int32_t peer, ShmSockets& sockets, Sender& answers, Agreement* agreement, ByteMeter& memory)
-      : peer_(peer), sockets_(sockets), answers_(answers), agreement_(agreement), memory_meter_(memory) {}
+  Receiver(int32_t peer, HostChannel& channel, Sender& answers, Agreement* agreement, ByteMeter& memory)
+      : peer_(peer), channel_(channel), answers_(answers), agreement_(agreement), memory_meter_(memory) {}
 
   void set_outbox(const Region& outbox) { memory_.set_outbox(outbox); }
   // A frame of the peer that carries memory.
-  Status on_frame(const ShmFrame& frame, UniqueFd fd);
+  Status on_frame(const HostFrame& frame, UniqueFd fd);
 
   Status post(RecvRequest& request);
   void release(RecvRequest& request);
@@ -102,7 +102,7 @@ class Receiver {
   Error protocol_error(const char* what) const;
 
   const int32_t peer_;
-  ShmSockets& sockets_;
+  HostChannel& channel_;
   Sender& answers_;
   Agreement* const agreement_;
   ByteMeter& memory_meter_;

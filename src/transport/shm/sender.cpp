@@ -68,7 +68,7 @@ void Sender::push(Descriptor& descriptor) {
 
 void Sender::push_control(const Descriptor& descriptor) {
   Descriptor copy = descriptor;
-  if (backlog_.empty() && lane_ && sockets_.ready(peer_) && lane_.room(1) != 0) {
+  if (backlog_.empty() && lane_ && channel_.ready(peer_) && lane_.room(1) != 0) {
     push(copy);
   } else {
     backlog_.push_back(copy);
@@ -172,11 +172,11 @@ Result<bool> Sender::make_data() {
   if (!lane_.has_data()) {
     TRY(lane_.create_data());
     LOG(kInfo, kShm, "shm: opens a data segment of %zu bytes to %s", lane_.data().bytes(),
-        sockets_.name(peer_).c_str());
+        channel_.name(peer_).c_str());
     if (options_.memory != nullptr) options_.memory->add(lane_.data().bytes());
   }
-  const ShmFrame frame{ShmFrameKind::kData, 0, 0, lane_.data().bytes()};
-  data_told_ = TRY(sockets_.send(peer_, frame, lane_.data().fd()));
+  const HostFrame frame{.kind = HostFrameKind::kData, .bytes = lane_.data().bytes()};
+  data_told_ = TRY(channel_.send(peer_, frame, lane_.data().fd()));
   if (data_told_) lane_.data().close_fd();
   return data_told_;
 }
@@ -240,10 +240,10 @@ Result<bool> Sender::share(uint64_t id) {
   if (std::find(shared_.begin(), shared_.end(), id) != shared_.end()) return true;
   const bool registered = options_.registrations != nullptr && options_.registrations->alive(id);
   const MemShare memory = TRY(registered ? options_.registrations->share(id) : mem_share(id));
-  const ShmFrame frame{ShmFrameKind::kMemory, 0, id, memory.bytes};
-  if (!TRY(sockets_.send(peer_, frame, memory.fd.get()))) return false;
+  const HostFrame frame{.kind = HostFrameKind::kMemory, .id = id, .bytes = memory.bytes};
+  if (!TRY(channel_.send(peer_, frame, memory.fd.get()))) return false;
   LOG(kInfo, kShm, "shm: opens memory %llu of the caller, %llu bytes, to %s", static_cast<unsigned long long>(id),
-      static_cast<unsigned long long>(memory.bytes), sockets_.name(peer_).c_str());
+      static_cast<unsigned long long>(memory.bytes), channel_.name(peer_).c_str());
   shared_.push_back(id);
   return true;
 }
@@ -279,7 +279,7 @@ Result<bool> Sender::post_mapped(SendRequest& request, bool& mapped) {
 Status Sender::on_clear(const Descriptor& descriptor) {
   SendRequest* const request = waiting_.take(descriptor.tag);
   if (request == nullptr) {
-    return Error{Code::kRemoteError, sockets_.name(peer_) + " asks for a message that is not on offer"};
+    return Error{Code::kRemoteError, channel_.name(peer_) + " asks for a message that is not on offer"};
   }
   request->transport = {};
   Queue& queue = queue_[request->bytes <= lane_.shape().small_bytes ? 0 : 1];
@@ -295,7 +295,7 @@ Status Sender::on_clear(const Descriptor& descriptor) {
 Status Sender::on_read(const Descriptor& descriptor) {
   SendRequest* const request = waiting_.take(descriptor.tag);
   if (request == nullptr) {
-    return Error{Code::kRemoteError, sockets_.name(peer_) + " has read a message that was not sent"};
+    return Error{Code::kRemoteError, channel_.name(peer_) + " has read a message that was not sent"};
   }
   if (is_on_device(*request)) request->read = times_of(descriptor.extra.ages);
   request->state = RequestState::kDone;
@@ -307,12 +307,12 @@ void Sender::on_last_read(const MessageTag& tag) {
   if (request != nullptr) request->state = RequestState::kDone;
 }
 
-std::vector<ShmFrame> Sender::unsent_reads() const {
-  std::vector<ShmFrame> frames;
+std::vector<HostFrame> Sender::unsent_reads() const {
+  std::vector<HostFrame> frames;
   for (const Descriptor& descriptor : backlog_) {
     if (descriptor.kind != DescriptorKind::kRead) continue;
     const MessageTag& tag = descriptor.tag;
-    frames.push_back({.kind = ShmFrameKind::kRead,
+    frames.push_back({.kind = HostFrameKind::kRead,
                       .id = tag.operation,
                       .bytes = tag.offset,
                       .phase = tag.phase,
@@ -323,7 +323,7 @@ std::vector<ShmFrame> Sender::unsent_reads() const {
 
 Result<bool> Sender::progress() {
   bool moved = false;
-  if (!backlog_.empty() && sockets_.ready(peer_)) {
+  if (!backlog_.empty() && channel_.ready(peer_)) {
     size_t sent = 0;
     while (sent < backlog_.size() && lane_.room(1) != 0) push(backlog_[sent++]);
     backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(sent));
@@ -352,7 +352,7 @@ Result<bool> Sender::progress() {
 }
 
 bool Sender::could_move() {
-  if (!sockets_.ready(peer_)) return false;
+  if (!channel_.ready(peer_)) return false;
   if ((refused_ || starved()) && lane_.room(kControlRoom + 1) > kControlRoom) {
     const bool small = queue_[0].first != nullptr && lane_.small().available(1) != 0;
     const bool big = queue_[1].first != nullptr && lane_.big().available(1) != 0;

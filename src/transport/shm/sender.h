@@ -22,8 +22,8 @@
 #include "base/counter.h"
 #include "base/result.h"
 #include "memory/registrations.h"
+#include "transport/shm/host_channel.h"
 #include "transport/shm/lane.h"
-#include "transport/shm/sockets.h"
 #include "transport/shm/store_choice.h"
 #include "transport/tag_map.h"
 
@@ -38,8 +38,8 @@ struct SenderOptions {
 
 class Sender {
  public:
-  Sender(int32_t peer, ShmSockets& sockets, const SenderOptions& options)
-      : peer_(peer), sockets_(sockets), options_(options) {}
+  Sender(int32_t peer, HostChannel& channel, const SenderOptions& options)
+      : peer_(peer), channel_(channel), options_(options) {}
 
   // Makes the lane, before anything is sent.
   Status start(const LaneShape& shape);
@@ -61,7 +61,7 @@ class Sender {
   void on_last_read(const MessageTag& tag);
   // The kRead answers that found no room in the lane, as frames of the sockets. Other unsent descriptors have no
   // meaning after the end of this rank.
-  std::vector<ShmFrame> unsent_reads() const;
+  std::vector<HostFrame> unsent_reads() const;
 
   // Sends a descriptor without data, now or as soon as there is room.
   void push_control(const Descriptor& descriptor);
@@ -100,7 +100,7 @@ class Sender {
   void copy_out(SendRequest& request, std::byte* to, size_t bytes, bool streaming);
 
   const int32_t peer_;
-  ShmSockets& sockets_;
+  HostChannel& channel_;
   const SenderOptions options_;
   OutLane lane_;
   bool data_told_ = false;

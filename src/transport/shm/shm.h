@@ -1,6 +1,6 @@
 // The shared-memory transport: messages between ranks of one host, as processes or as threads of one process.
 //
-// See lane.h for how data moves, sockets.h for how ranks meet, sender.h for which message goes which way. Sends from
+// See lane.h for how data moves, host_sockets.h for how ranks meet, sender.h for which message goes which way. Sends from
 // mem_alloc memory are not copied: the receiver reads them in place (ShmTransportOptions::map_memory). Nor are messages
 // in the outbox of a device, which the receiver's device reads (Transport::set_device_path). Memory: none until a pair
 // talks. Then each direction of a pair has a lane of about 140 KiB (44 KiB beyond 16 ranks), and from the first long
@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "transport/shm/host_sockets.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -19,6 +20,7 @@ class MemRegistrations;
 struct ShmTransportOptions {
   bool map_memory = true;                           // TRESTLE_SHM_MAP
   std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be
+  HostKin kin;                                      // empty: the communicator is a root
 };
 
 // Whether the system lets this process make memory and sockets for other processes of this host. kSystemError: the end

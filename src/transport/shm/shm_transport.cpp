@@ -27,6 +27,7 @@ ShmTransport::ShmTransport(const EndpointConfig& config, const ShmTransportOptio
   options_.map_memory = options.map_memory;
   options_.memory = &memory_;
   options_.registrations = registrations_.get();
+  kin_ = options.kin;
   pairs_.resize(static_cast<size_t>(config.ranks));
   active_.reserve(pairs_.size());
 }
@@ -37,8 +38,10 @@ uint64_t ShmTransport::frees() const {
 }
 
 Status ShmTransport::start() {
-  sockets_ = TRY(ShmSockets::create(config_, *this));
-  sockets_->set_peers({}, config_.peer_names);
+  HostKin kin =
+      kin_.sockets != nullptr ? std::move(kin_) : root_kin({config_.rank, config_.ranks, config_.job, config_.secret});
+  channel_ = TRY(HostChannel::open(kin, config_.job, config_.rank, *this));
+  channel_->set_peers({}, config_.peer_names);
   std::vector<std::string>().swap(config_.peer_names);
   frees_seen_ = frees();
   return {};
@@ -48,7 +51,7 @@ Status ShmTransport::set_peers(const std::vector<std::string>& addresses, const 
   if (addresses.size() != pairs_.size()) {
     return Error{Code::kInternalError, "the number of addresses is not the number of ranks"};
   }
-  sockets_->set_peers(addresses, peer_names);
+  channel_->set_peers(addresses, peer_names);
   return {};
 }
 
@@ -84,14 +87,14 @@ Status ShmTransport::check_peer(int32_t peer) const {
 Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   std::unique_ptr<Pair>& place = pairs_[static_cast<size_t>(peer)];
   if (place == nullptr) {
-    auto made = std::make_unique<Pair>(peer, *sockets_, options_, agreement_);
+    auto made = std::make_unique<Pair>(peer, *channel_, options_, agreement_);
     TRY(made->sender.start(lane_shape(config_.ranks)));
     for (auto [path, end] = device_paths_.equal_range(peer); path != end; ++path) {
       made->sender.set_outbox(path->second.own_id, path->second.outbox->on_device());
       made->receiver.set_outbox(*path->second.outbox);
     }
     LOG(kInfo, kShm, "shm: rank %d opens a lane of %zu bytes to %s", config_.rank,
-        made->sender.lane().control().bytes(), sockets_->name(peer).c_str());
+        made->sender.lane().control().bytes(), channel_->name(peer).c_str());
     place = std::move(made);
     active_.push_back(place.get());
   }
@@ -102,17 +105,17 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
 Status ShmTransport::on_ready(int32_t peer) {
   Pair& p = *TRY(pair(peer));
   Segment& control = p.sender.lane().control();
-  const ShmFrame frame{ShmFrameKind::kLane, 0, 0, control.bytes()};
+  const HostFrame frame{.kind = HostFrameKind::kLane, .bytes = control.bytes()};
   // A few bytes on a fresh socket must fit. If they are not taken, the peer has just ended, and the next poll() finds
   // out whether in order.
-  if (!TRY(sockets_->send(peer, frame, control.fd()))) return {};
+  if (!TRY(channel_->send(peer, frame, control.fd()))) return {};
   control.close_fd();
   return {};
 }
 
-Status ShmTransport::on_frame(int32_t peer, const ShmFrame& frame, UniqueFd fd) {
+Status ShmTransport::on_frame(int32_t peer, const HostFrame& frame, UniqueFd fd) {
   Pair& p = *TRY(pair(peer));
-  if (frame.kind == ShmFrameKind::kRead) {
+  if (frame.kind == HostFrameKind::kRead) {
     p.sender.on_last_read(
         {.operation = frame.id, .phase = frame.phase, .message = frame.message, .offset = frame.bytes});
     return {};
@@ -122,17 +125,17 @@ Status ShmTransport::on_frame(int32_t peer, const ShmFrame& frame, UniqueFd fd) 
 
 Result<bool> ShmTransport::send(SendRequest& request) {
   TRY(check_peer(request.peer));
-  if (sockets_->left(request.peer)) {
+  if (channel_->left(request.peer)) {
     if (is_notice(request.tag)) {
       request.state = RequestState::kDone;
       return true;
     }
-    return Error{Code::kRemoteError, sockets_->name(request.peer) + " has left the communicator"};
+    return Error{Code::kRemoteError, channel_->name(request.peer) + " has left the communicator"};
   }
-  if (!sockets_->ready(request.peer)) {
-    TRY(sockets_->want(request.peer));
+  if (!channel_->ready(request.peer)) {
+    TRY(channel_->want(request.peer));
     calls_until_poll_ = 0;
-    if (!sockets_->ready(request.peer)) return false;
+    if (!channel_->ready(request.peer)) return false;
   }
   Pair& p = *TRY(pair(request.peer));
   bool accepted = true;
@@ -148,7 +151,7 @@ Result<bool> ShmTransport::send(SendRequest& request) {
 Result<bool> ShmTransport::receive(RecvRequest& request) {
   TRY(check_peer(request.peer));
   // A rank that only receives must also notice that the peer is gone.
-  TRY(sockets_->want(request.peer));
+  TRY(channel_->want(request.peer));
   Pair& p = *TRY(pair(request.peer));
   TRY(p.receiver.post(request));
   wake(p);
@@ -169,17 +172,17 @@ void ShmTransport::wake(Pair& p) {
   const bool gave_back = p.receiver.take_gave_back();
   if (!pushed && !gave_back) return;
   // Without the peer's lane it is unknown whether it sleeps.
-  if (p.receiver.lane() ? p.receiver.lane().take_asleep() : true) sockets_->wake(p.peer);
+  if (p.receiver.lane() ? p.receiver.lane().take_asleep() : true) channel_->wake(p.peer);
 }
 
 Result<bool> ShmTransport::progress_pair(Pair& p) {
   bool moved = TRY(p.receiver.progress());
   if (p.sender.starved()) moved |= TRY(p.sender.progress());
   wake(p);
-  if (sockets_->left(p.peer) && !moved && (p.receiver.waits_for_peer() || p.sender.has_messages())) [[unlikely]] {
+  if (channel_->left(p.peer) && !moved && (p.receiver.waits_for_peer() || p.sender.has_messages())) [[unlikely]] {
     if (!p.receiver.has_work()) {
       return Error{Code::kRemoteError,
-                   sockets_->name(p.peer) + " has left the communicator while messages were awaited"};
+                   channel_->name(p.peer) + " has left the communicator while messages were awaited"};
     }
   }
   return moved;
@@ -191,8 +194,8 @@ Result<bool> ShmTransport::progress_all() {
   if (closed_) return Error{Code::kInvalidUsage, "the shared-memory transport is closed"};
   bool moved = false;
   if (calls_until_poll_ == 0) {
-    moved |= TRY(sockets_->poll());
-    calls_until_poll_ = sockets_->connecting() ? kCallsPerPollWhileConnecting : kCallsPerPoll;
+    moved |= TRY(channel_->poll());
+    calls_until_poll_ = channel_->connecting() ? kCallsPerPollWhileConnecting : kCallsPerPoll;
   }
   --calls_until_poll_;
   if (frees() != frees_seen_) [[unlikely]] {
@@ -214,7 +217,7 @@ bool ShmTransport::prepare_sleep() {
   for (Pair* p : active_) {
     if (p->receiver.has_work() || p->sender.could_move()) return false;
   }
-  return frees() == frees_seen_ && !sockets_->wants_retry();
+  return frees() == frees_seen_ && !channel_->wants_poll();
 }
 
 void ShmTransport::finish_sleep() {
@@ -223,13 +226,13 @@ void ShmTransport::finish_sleep() {
 }
 
 void ShmTransport::close(int linger_ms) {
-  if (closed_ || sockets_ == nullptr) return;
+  if (closed_ || channel_ == nullptr) return;
   closed_ = true;
   // Sent data lies in memory that the peers have mapped, so it stays readable. Answers (kRead) that the lane could not
   // carry go with the goodbye. A peer that has not accepted this rank's connection, or reads nothing at the moment,
   // must get them too.
-  for (Pair* p : active_) sockets_->set_final_frames(p->peer, p->sender.unsent_reads());
-  sockets_->close(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
+  for (Pair* p : active_) channel_->set_final_frames(p->peer, p->sender.unsent_reads());
+  channel_->close(monotonic_clock().now_ns() + int64_t{linger_ms} * 1'000'000);
 }
 
 Status shared_memory_probe() {

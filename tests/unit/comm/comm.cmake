@@ -5,7 +5,6 @@ trestle_test(NAME comm_test LABEL unit LIBS trestle_comm SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/communicator_log_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/communicator_transport_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/communicator_unmade_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/descriptor_post_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/device_links_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/named_rails_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/notices_test.cpp

@@ -36,7 +36,8 @@ class SilentRank {
     auto joined = Bootstrap::join(bootstrap_config(settings_.config, 2, 1, id));
     ASSERT_TRUE(joined.ok()) << joined.error().message;
     bootstrap_ = std::move(joined).value();
-    auto wired = wire(*bootstrap_, settings_, no_device_, kNoDeadline);
+    kin_ = root_kin({1, 2, to_hex(bootstrap_->job()), bootstrap_->secret()});
+    auto wired = wire(*bootstrap_, settings_, kin_, no_device_, kNoDeadline);
     ASSERT_TRUE(wired.ok()) << wired.error().message;
     wiring_ = std::move(wired).value();
     EXPECT_TRUE(bootstrap_->barrier(kNoDeadline).ok());
@@ -44,6 +45,7 @@ class SilentRank {
 
   const CommunicatorSettings settings_;
   DevicePlace no_device_;
+  HostKin kin_;
   std::unique_ptr<Bootstrap> bootstrap_;
   Wiring wiring_;
   std::thread thread_;

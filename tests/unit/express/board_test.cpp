@@ -1,10 +1,12 @@
 // The express board, with threads of one process and processes of one host.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -28,6 +30,15 @@ EndpointConfig config_of(int32_t rank, int32_t ranks, const std::string& job) {
   config.job = job;
   config.secret.assign(32, std::byte{7});
   return config;
+}
+
+HostKin kin_of(const EndpointConfig& config) {
+  return root_kin({config.rank, config.ranks, config.job, config.secret});
+}
+
+// Of a rank whose memory goes from process to process.
+std::unique_ptr<Board> board_of(const EndpointConfig& config) {
+  return Board::create(config, false, kin_of(config)).value();
 }
 
 std::byte pattern(int32_t rank, uint64_t sequence, size_t i) {
@@ -59,11 +70,11 @@ bool use(Board& board, int32_t rank, int32_t ranks, uint64_t operations) {
 TEST(Board, WorksBetweenThreadsOfAProcess) {
   constexpr int32_t kRanks = 4;
   std::vector<std::unique_ptr<Board>> boards;
-  for (int32_t r = 0; r < kRanks; ++r) boards.push_back(Board::create(config_of(r, kRanks, "job a"), true).value());
+  for (int32_t r = 0; r < kRanks; ++r) boards.push_back(Board::create(config_of(r, kRanks, "job a"), true, {}).value());
   std::vector<std::thread> threads;
   for (int32_t r = 0; r < kRanks; ++r) {
     threads.emplace_back([&, r] {
-      ASSERT_TRUE(boards[r]->open("", monotonic_clock().now_ns() + kGenerousNs).ok());
+      ASSERT_TRUE(boards[r]->open({}, monotonic_clock().now_ns() + kGenerousNs).ok());
       EXPECT_TRUE(use(*boards[r], r, kRanks, 500));
     });
   }
@@ -71,15 +82,15 @@ TEST(Board, WorksBetweenThreadsOfAProcess) {
 }
 
 TEST(Board, KeepsJobsApart) {
-  const auto a = Board::create(config_of(0, 1, "job a"), true).value();
-  const auto b = Board::create(config_of(0, 1, "job b"), true).value();
+  const auto a = Board::create(config_of(0, 1, "job a"), true, {}).value();
+  const auto b = Board::create(config_of(0, 1, "job b"), true, {}).value();
   a->publish(0, 0, 1);
   EXPECT_EQ(a->arrived(0, 0, 1), Board::Arrival::kHere);
   EXPECT_EQ(b->arrived(0, 0, 1), Board::Arrival::kNotYet);
 }
 
 TEST(Board, TellsOfAnotherStamp) {
-  const auto board = Board::create(config_of(0, 1, "job c"), true).value();
+  const auto board = Board::create(config_of(0, 1, "job c"), true, {}).value();
   constexpr uint64_t kStamp = (uint64_t{1} << 60) - 1;
   for (uint64_t s = 0; s < 100; ++s) {
     const uint64_t lead = s % kBoardSlots;
@@ -97,11 +108,15 @@ TEST(Board, TellsOfAnotherStamp) {
 TEST(Board, HostMemoryWorksBetweenThreadsToo) {
   constexpr int32_t kRanks = 3;
   std::vector<std::unique_ptr<Board>> boards;
-  for (int32_t r = 0; r < kRanks; ++r) boards.push_back(Board::create(config_of(r, kRanks, "job c"), false).value());
+  std::vector<std::string> addresses;
+  for (int32_t r = 0; r < kRanks; ++r) {
+    boards.push_back(board_of(config_of(r, kRanks, "job c")));
+    addresses.push_back(boards.back()->address());
+  }
   std::vector<std::thread> threads;
   for (int32_t r = 0; r < kRanks; ++r) {
     threads.emplace_back([&, r] {
-      const Status status = boards[r]->open(boards[0]->address(), monotonic_clock().now_ns() + kGenerousNs);
+      const Status status = boards[r]->open(addresses, monotonic_clock().now_ns() + kGenerousNs);
       ASSERT_TRUE(status.ok()) << status.error().message;
       EXPECT_TRUE(use(*boards[r], r, kRanks, 200));
     });
@@ -111,20 +126,30 @@ TEST(Board, HostMemoryWorksBetweenThreadsToo) {
 
 TEST(Board, WorksBetweenProcesses) {
   constexpr int32_t kRanks = 4;
-  auto first = Board::create(config_of(0, kRanks, "job d"), false).value();
-  const std::string address = first->address();
+  auto first = board_of(config_of(0, kRanks, "job d"));
+  std::vector<std::string> addresses{first->address()};
   std::vector<pid_t> children;
   for (int32_t r = 1; r < kRanks; ++r) {
+    int told[2];
+    ASSERT_EQ(pipe2(told, O_CLOEXEC), 0);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      auto board = Board::create(config_of(r, kRanks, "job d"), false).value();
-      const bool opened = board->open(address, monotonic_clock().now_ns() + kGenerousNs).ok();
+      auto board = board_of(config_of(r, kRanks, "job d"));
+      const std::string own = board->address();
+      const bool opened = write(told[1], own.data(), own.size()) > 0 &&
+                          board->open({addresses[0]}, monotonic_clock().now_ns() + kGenerousNs).ok();
       _exit(opened && use(*board, r, kRanks, 300) ? 0 : 1);
     }
     children.push_back(child);
+    std::array<char, 108> address;
+    const ssize_t length = read(told[0], address.data(), address.size());
+    ASSERT_GT(length, 0);
+    addresses.emplace_back(address.data(), static_cast<size_t>(length));
+    close(told[0]);
+    close(told[1]);
   }
-  const Status status = first->open(address, monotonic_clock().now_ns() + kGenerousNs);
+  const Status status = first->open(addresses, monotonic_clock().now_ns() + kGenerousNs);
   EXPECT_TRUE(status.ok()) << status.error().message;
   EXPECT_TRUE(status.ok() && use(*first, 0, kRanks, 300));
   for (const pid_t child : children) {
@@ -136,21 +161,23 @@ TEST(Board, WorksBetweenProcesses) {
 
 // The watch ends the wait for a rank that will not come, on both sides, long before the deadline.
 TEST(Board, TheWatchEndsTheWait) {
-  const auto first = Board::create(config_of(0, 3, "job watched"), false).value();
-  const auto second = Board::create(config_of(1, 3, "job watched"), false).value();
+  const auto first = board_of(config_of(0, 3, "job watched"));
+  const auto second = board_of(config_of(1, 3, "job watched"));
+  const auto third = board_of(config_of(2, 3, "job watched"));
+  const std::vector<std::string> addresses{first->address(), second->address(), third->address()};
   const auto watch_after = [](int looks) {
-    return BoardWatch{-1,
-                      [looks]() mutable -> Status {
-                        if (looks-- > 0) return {};
-                        return Error{Code::kRemoteError, "rank 2 died"};
-                      },
-                      {}};
+    return ExchangeWatch{-1,
+                         [looks]() mutable -> Status {
+                           if (looks-- > 0) return {};
+                           return Error{Code::kRemoteError, "rank 2 died"};
+                         },
+                         {}};
   };
   const int64_t deadline_ns = monotonic_clock().now_ns() + kGenerousNs;
-  const Status fetched = second->open(first->address(), deadline_ns, watch_after(0));  // no rank serves it
+  const Status fetched = second->open(addresses, deadline_ns, watch_after(0));  // no rank serves it
   ASSERT_FALSE(fetched.ok());
   EXPECT_EQ(fetched.error().message, "rank 2 died");
-  const Status served = first->open("", deadline_ns, watch_after(1));
+  const Status served = first->open(addresses, deadline_ns, watch_after(1));
   ASSERT_FALSE(served.ok());
   EXPECT_EQ(served.error().message, "rank 2 died");
 }
@@ -158,26 +185,27 @@ TEST(Board, TheWatchEndsTheWait) {
 TEST(Board, NamesWhoDidNotCome) {
   EndpointConfig config = config_of(0, 3, "job e");
   config.peer_names = {"rank 0 (a)", "rank 1 (b)", "rank 2 (c)"};
-  const auto board = Board::create(config, false).value();
-  const Status status = board->open(board->address(), monotonic_clock().now_ns() + 1'000'000);
+  const auto board = board_of(config);
+  const auto silent = board_of(config_of(1, 3, "job e"));
+  const Status status =
+      board->open({board->address(), silent->address(), silent->address()}, monotonic_clock().now_ns() + 1'000'000);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, Code::kTimeout);
   EXPECT_NE(status.error().message.find("rank 1 (b)"), std::string::npos) << status.error().message;
 }
 
 TEST(Board, TurnsStrangersAway) {
-  auto first = Board::create(config_of(0, 2, "job f"), false).value();
-  const std::string address = first->address();
+  auto first = board_of(config_of(0, 2, "job f"));
+  auto second = board_of(config_of(1, 2, "job f"));
   EndpointConfig wrong = config_of(1, 2, "job f");
   wrong.secret.assign(32, std::byte{8});
+  const std::vector<std::string> addresses{first->address(), second->address()};
   std::thread server([&] {
-    const Status status = first->open(address, monotonic_clock().now_ns() + kGenerousNs);
+    const Status status = first->open(addresses, monotonic_clock().now_ns() + kGenerousNs);
     EXPECT_TRUE(status.ok()) << status.error().message;
   });
-  auto stranger = Board::create(wrong, false).value();
-  EXPECT_FALSE(stranger->open(address, monotonic_clock().now_ns() + kGenerousNs).ok());
-  auto second = Board::create(config_of(1, 2, "job f"), false).value();
-  EXPECT_TRUE(second->open(address, monotonic_clock().now_ns() + kGenerousNs).ok()) << "after a stranger";
+  EXPECT_FALSE(board_of(wrong)->open(addresses, monotonic_clock().now_ns() + kGenerousNs).ok());
+  EXPECT_TRUE(second->open(addresses, monotonic_clock().now_ns() + kGenerousNs).ok()) << "after a stranger";
   server.join();
 }
 

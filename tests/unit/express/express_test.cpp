@@ -28,13 +28,13 @@ std::vector<std::unique_ptr<Express>> make_ranks(int32_t ranks, const std::strin
     config.rank = r;
     config.ranks = ranks;
     config.job = job;
-    auto board = Board::create(config, true);
+    auto board = Board::create(config, true, {});
     EXPECT_TRUE(board.ok()) << board.error().message;
     boards.push_back(std::move(board).value());
   }
   std::vector<std::thread> threads;
   for (auto& board : boards) {
-    threads.emplace_back([&] { EXPECT_TRUE(board->open("", monotonic_clock().now_ns() + kGenerousNs).ok()); });
+    threads.emplace_back([&] { EXPECT_TRUE(board->open({}, monotonic_clock().now_ns() + kGenerousNs).ok()); });
   }
   for (std::thread& thread : threads) thread.join();
   std::vector<std::unique_ptr<Express>> all;

@@ -19,11 +19,9 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "express/board.h"
 #include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "transport/shm/shm.h"
-#include "transport/shm/sockets.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -317,68 +315,6 @@ TEST_F(ShmStrangers, WithoutDescriptorsARankSleepsAndTakesItsPeerLater) {
     done = stepped.value();
   }
   EXPECT_EQ(warnings.count(sentence), 1u) << "once";
-}
-
-TEST_F(ShmStrangers, AFloodOfSilentConnectionsKeepsNobodyFromTheBoard) {
-  const auto board = Board::create(config_of(0, 2), false).value();
-  std::vector<UniqueFd> silent;
-  for (int i = 0; i < 300; ++i) silent.push_back(connect_unix(board->address()).value());
-  Status served;
-  std::thread rank_0([&] { served = board->open("", monotonic_clock().now_ns() + kGenerousNs); });
-  const Status opened =
-      Board::create(config_of(1, 2), false).value()->open(board->address(), monotonic_clock().now_ns() + kGenerousNs);
-  rank_0.join();
-  EXPECT_TRUE(served.ok()) << served.error().message;
-  EXPECT_TRUE(opened.ok()) << opened.error().message;
-}
-
-// All wait in the listening queue, rank 1 first. Its hello is there.
-TEST_F(ShmStrangers, ACrowdBehindARankKeepsItNotFromTheBoard) {
-  const auto board = Board::create(config_of(0, 2), false).value();
-  const EndpointConfig config = config_of(1, 2);
-  const UniqueFd rank_1 = connect_unix(board->address()).value();
-  HandshakeExchange exchange(Role::kInitiator, Purpose::kShm, {config.secret, job_id(config.job + "/board"), 1}, 0);
-  ASSERT_TRUE(exchange.step(rank_1.get()).ok());
-  std::vector<UniqueFd> crowd;
-  for (int i = 0; i < 300; ++i) crowd.push_back(connect_unix(board->address()).value());
-  const int64_t deadline_ns = monotonic_clock().now_ns() + kGenerousNs;
-  Status served;
-  std::thread rank_0([&] { served = board->open("", deadline_ns); });
-  const Status done = exchange.run_before(rank_1.get(), {deadline_ns, nullptr});
-  rank_0.join();
-  EXPECT_TRUE(done.ok()) << done.error().message;
-  EXPECT_TRUE(served.ok()) << served.error().message;
-}
-
-// The board of small collectives has this rule too, on both sides.
-TEST_F(ShmStrangers, AnotherUserGetsNoBoard) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-  const auto board = Board::create(config_of(0, 2), false).value();
-  const auto open_as_rank_1 = [&] {
-    const auto opened = Board::create(config_of(1, 2), false).value()->open(board->address(), INT64_MAX);
-    return opened.ok() ? 0 : opened.error().message.find("another user") != std::string::npos ? 1 : 2;
-  };
-  int gone[2];  // ends when all processes of another user have ended
-  ASSERT_EQ(pipe2(gone, O_CLOEXEC), 0);
-  const pid_t stranger = as_nobody([&] { return knock(board->address()); });
-  const pid_t deceived = as_nobody(open_as_rank_1);  // takes this process for its rank 0
-  close(gone[1]);
-  const pid_t rank_1 = fork();
-  if (rank_1 == 0) {
-    char byte = 0;
-    (void)!read(gone[0], &byte, 1);
-    _exit(open_as_rank_1());
-  }
-  close(gone[0]);
-  EXPECT_TRUE(board->open("", INT64_MAX).ok());
-  const int of_stranger = exit_code_of(stranger);
-  if (of_stranger != kCannotBecome) {
-    EXPECT_EQ(of_stranger, 0) << "1: it was answered";
-    EXPECT_EQ(exit_code_of(deceived), 1) << "0: it took a board of another user";
-  }
-  if (HasFailure()) kill(rank_1, SIGKILL);  // its board may be another process's
-  EXPECT_EQ(exit_code_of(rank_1), 0) << "the honest rank";
-  if (of_stranger == kCannotBecome) GTEST_SKIP() << "there is no other user to become here";
 }
 
 }  // namespace

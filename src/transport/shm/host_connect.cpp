@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "transport/auth/strangers.h"
-#include "transport/shm/sockets.h"
+#include "transport/shm/host_channel.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -17,27 +17,18 @@ constexpr int kMostAttempts = 5;
 
 }  // namespace
 
-Status ShmSockets::want(int32_t peer) {
-  if (peers_[peer].state != State::kNone || peers_[peer].left) return {};
-  if (!reachable(peer)) {
-    return Error{Code::kInvalidUsage,
-                 "shared memory was asked to reach " + name(peer) + ", which has no address for it"};
-  }
-  peers_[peer].state = State::kWanted;
+Status HostSockets::want(int32_t peer) {
+  Peer& p = peers_[static_cast<size_t>(peer)];
+  if (!p.lost.ok()) return p.lost;
+  if (p.state != State::kNone || p.left) return {};
+  if (p.address.empty()) return Error{Code::kInvalidUsage, " has no address for shared memory"};
+  p.state = State::kWanted;
   ++connecting_;
   return connect(peer);
 }
 
-bool ShmSockets::wants_retry() const {
-  if (connecting_ == 0) return false;
-  for (const Peer& peer : peers_) {
-    if (peer.state == State::kWanted) return true;
-  }
-  return false;
-}
-
-Status ShmSockets::connect(int32_t peer) {
-  Peer& p = peers_[peer];
+Status HostSockets::connect(int32_t peer) {
+  Peer& p = peers_[static_cast<size_t>(peer)];
   Result<UniqueFd> fd = connect_unix(p.address);
   if (!fd.ok()) return out_failed(peer, fd.error());
   if (!fd.value()) return {};  // the peer's queue is full: the next poll() tries again
@@ -53,18 +44,19 @@ Status ShmSockets::connect(int32_t peer) {
 }
 
 // A connection that this rank wanted could not be made. If the peer has only left, what it sent before is still valid.
-Status ShmSockets::out_failed(int32_t peer, const Error& error) {
-  Peer& p = peers_[peer];
+Status HostSockets::out_failed(int32_t peer, const Error& error) {
+  Peer& p = peers_[static_cast<size_t>(peer)];
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.state = State::kOver;
+  p.waiting.clear();
   drop(p.out);
   TRY(read_final_frames(peer));
-  if (p.left) return {};
   const Code code = error.code == Code::kSystemError ? error.code : Code::kRemoteError;
-  return Error{code, p.name + " cannot be reached over shared memory: " + error.message};
+  if (!p.left) lose(peer, {code, " cannot be reached over shared memory: " + error.message});
+  return {};
 }
 
-Result<bool> ShmSockets::step_handshake(Stream& stream) {
+Result<bool> HostSockets::step_handshake(Stream& stream) {
   const bool done = TRY(stream.exchange->step(stream.fd.get()));
   // A few bytes on a fresh socket must fit. If they did not, no event would follow: only input is watched.
   if (!done && stream.exchange->awaited_event() != POLLIN)
@@ -72,47 +64,53 @@ Result<bool> ShmSockets::step_handshake(Stream& stream) {
   return done;
 }
 
-Status ShmSockets::step_out(int32_t peer) {
-  Peer& p = peers_[peer];
-  if (p.state == State::kProving) {
-    Result<bool> done = step_handshake(p.out);
-    if (!done.ok()) {
-      const bool unheard = p.out.exchange->connection_lost() && p.out.handshake().peer_rank() < 0;
-      if (!unheard || p.attempts >= kMostAttempts) return out_failed(peer, done.error());
-      drop(p.out);
-      p.state = State::kWanted;
-      return connect(peer);
-    }
-    if (!done.value()) return {};
-    p.out.exchange.reset();
-    p.state = State::kReady;
-    --connecting_;
-    return events_.on_ready(peer);
+Status HostSockets::step_out(int32_t peer) {
+  Peer& p = peers_[static_cast<size_t>(peer)];
+  if (p.state != State::kProving) {
+    if (p.out.fd) read_stream(peer, p.out);
+    return {};
   }
-  if (p.out.fd && TRY(step_frames(peer, p.out))) return ended(peer, p.out);
+  Result<bool> done = step_handshake(p.out);
+  if (!done.ok()) {
+    const bool unheard = p.out.exchange->connection_lost() && p.out.handshake().peer_rank() < 0;
+    if (!unheard || p.attempts >= kMostAttempts) return out_failed(peer, done.error());
+    drop(p.out);
+    p.state = State::kWanted;
+    return connect(peer);
+  }
+  if (!done.value()) return {};
+  p.out.exchange.reset();
+  p.state = State::kReady;
+  --connecting_;
+  size_t sent = 0;
+  size_t by_in = p.waiting.size();
+  // A few frames on a fresh socket must fit. If not, the peer has just ended.
+  (void)send_last(peer, p.waiting, sent, by_in);
+  p.waiting.clear();
+  ring_all();
   return {};
 }
 
 // After a failure the listener stays readable, and would wake a sleeping thread again and again.
-Status ShmSockets::accept_some() {
-  Status admitted;
-  const Status taken = admission_.take(listener_.get(), monotonic_clock().now_ns(), [&](UniqueFd fd) {
-    if (admitted.ok()) admitted = admit(std::move(fd));
-  });
-  if (taken.ok()) return admitted;
+Status HostSockets::accept_some() {
+  std::vector<UniqueFd> callers;
+  const Status taken = admission_.take(listener_.get(), monotonic_clock().now_ns(),
+                                       [&](UniqueFd fd) { callers.push_back(std::move(fd)); });
+  for (UniqueFd& caller : callers) TRY(admit(std::move(caller)));
+  if (taken.ok()) return {};
   if (warned_.first("accept")) LOG(kWarn, kShm, "shared memory: %s", taken.error().message.c_str());
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
   pauses_ = true;
-  return admitted;
+  return {};
 }
 
-Status ShmSockets::watch_listener_again() {
+Status HostSockets::watch_listener_again() {
   if (admission_.pauses(monotonic_clock().now_ns())) return {};
   pauses_ = false;
   return watch(listener_.get(), Source::kListener, 0);
 }
 
-Status ShmSockets::admit(UniqueFd fd) {
+Status HostSockets::admit(UniqueFd fd) {
   if (!peer_has_same_user(fd.get())) {
     warn_once("it belongs to a process of another user");
     return {};
@@ -137,51 +135,60 @@ Status ShmSockets::admit(UniqueFd fd) {
 
 // A stranger that disconnects while this rank has a connection of its own with the claimed peer is mostly that peer,
 // which has left.
-void ShmSockets::refuse(const Stream& stranger, const Error& error) {
+void HostSockets::refuse(const Stream& stranger, const Error& error) {
   const int32_t claimed = stranger.handshake().peer_rank();
-  const bool has_left = is_other_rank(claimed) && error.code == Code::kRemoteError &&
-                        stranger.exchange->connection_lost() &&
-                        (peers_[claimed].state == State::kReady || peers_[claimed].state == State::kOver);
+  const auto is_known = [&]() TRESTLE_REQUIRES(mutex_) {
+    const State state = peers_[static_cast<size_t>(claimed)].state;
+    return state == State::kReady || state == State::kOver;
+  };
+  const bool has_left =
+      is_other_rank(claimed) && error.code == Code::kRemoteError && stranger.exchange->connection_lost() && is_known();
   if (has_left) {
-    LOG(kInfo, kShm, "shm: %s ended its connection within the handshake", name(claimed).c_str());
+    LOG(kInfo, kShm, "shm: %s ended its connection within the handshake",
+        peers_[static_cast<size_t>(claimed)].name.c_str());
   } else {
     warn_once(error.message);
   }
 }
 
-void ShmSockets::warn_once(const std::string& reason) {
+void HostSockets::warn_once(const std::string& reason) {
   if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was refused: %s", reason.c_str());
 }
 
-Status ShmSockets::step_stranger(uint32_t serial) {
+Status HostSockets::step_stranger(uint32_t serial) {
   const auto found = strangers_.find(serial);
   if (found == strangers_.end()) return {};  // dropped meanwhile
   Stream& stranger = found->second;
   const Result<bool> done = step_handshake(stranger);
   if (done.ok() && !done.value()) return {};
   const int32_t peer = stranger.handshake().peer_rank();
-  if (!done.ok() || !is_other_rank(peer) || peers_[peer].in.fd) {
+  const bool is_rank = done.ok() && is_other_rank(peer);
+  // A peer that has opened new sockets comes again, and the end of its old connection may be unread.
+  if (is_rank) read_frames(peer);
+  if (!is_rank || peers_[static_cast<size_t>(peer)].in.fd) {
     // Not a rank of this job, or one that gave up. If a real peer is missed here, the connection in the other direction
     // notices it.
     if (!done.ok()) {
       refuse(stranger, done.error());
-    } else if (!is_other_rank(peer)) {
+    } else if (!is_rank) {
       refuse(stranger, {Code::kRemoteError,
                         "it proved to be rank " + std::to_string(peer) + ", which is not another rank of this job"});
     } else {
-      LOG(kInfo, kShm, "shm: %s has connected twice", name(peer).c_str());
+      LOG(kInfo, kShm, "shm: %s has connected twice", peers_[static_cast<size_t>(peer)].name.c_str());
     }
     drop(stranger);
     strangers_.erase(found);
     return {};
   }
-  Peer& p = peers_[peer];
+  Peer& p = peers_[static_cast<size_t>(peer)];
   p.in = std::move(stranger);
   p.in.exchange.reset();
+  p.left = false;
   strangers_.erase(found);
   TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
-  TRY(want(peer));
-  return read_frames(peer);
+  if (!p.address.empty()) TRY(want(peer));
+  read_frames(peer);
+  return {};
 }
 
 }  // namespace trestle
