@@ -73,8 +73,12 @@ ControlLink::ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)
       most_payload_(most_payload),
       host_(HostAddress(peer_address(socket_.get())).text()) {}
 
+ControlLink::ControlLink(int32_t peer, HostStreams& streams, uint64_t sends, uint64_t receives, size_t most_payload)
+    : peer_(peer), streams_(&streams), sends_(sends), receives_(receives), most_payload_(most_payload) {}
+
 void ControlLink::end() {
   socket_.reset();
+  streams_ = nullptr;
   away_ = false;
   keep_no_frames();
   drop_output();
@@ -100,10 +104,19 @@ void ControlLink::send(const ControlFrame& frame) {
   flush();
 }
 
+Result<size_t> ControlLink::write(std::span<const std::byte> bytes) {
+  return streams_ != nullptr ? streams_->send(peer_, sends_, bytes) : send_bytes(fd(), bytes);
+}
+
+Result<size_t> ControlLink::read_some(std::span<std::byte> bytes) {
+  if (streams_ != nullptr) return streams_->receive(peer_, receives_, bytes);
+  return receive_bytes(fd(), bytes);
+}
+
 void ControlLink::flush() {
   while (open() && !send_failed_ && has_output()) {
     const auto rest = std::as_bytes(std::span(out_)).subspan(out_at_);
-    const Result<size_t> sent = send_bytes(fd(), rest);
+    const Result<size_t> sent = write(rest);
     if (sent.ok() && sent.value() == 0) return;
     if (!sent.ok()) {
       send_failed_ = true;
@@ -181,7 +194,7 @@ bool ControlLink::owes_ack() const {
 ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::string& reason) {
   std::array<std::byte, 4096> buffer;
   while (open()) {
-    const Result<size_t> got = receive_bytes(fd(), buffer);
+    const Result<size_t> got = read_some(buffer);
     if (!got.ok()) {
       reason = got.error().message;
       return is_unreachable(got.error()) ? Reading::kLost : Reading::kEnded;
@@ -196,7 +209,8 @@ ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::s
     if (!take_frames(frames)) return Reading::kMalformed;
     const auto is_bye = [](const ControlFrame& frame) { return frame.kind == ControlKind::kBye; };
     // Its sender waits until this kernel has acknowledged it.
-    if (std::any_of(frames.begin() + static_cast<ptrdiff_t>(known), frames.end(), is_bye)) acknowledge_now(fd());
+    if (socket_ && std::any_of(frames.begin() + static_cast<ptrdiff_t>(known), frames.end(), is_bye))
+      acknowledge_now(fd());
     if (got.value() < buffer.size()) break;
   }
   return Reading::kOpen;

@@ -6,6 +6,9 @@
 // Every frame says how many frames of the other direction have come whole. A sender keeps those that have not. So over
 // a new connection each end sends again exactly what the other one lacks: no frame is lost, and none comes twice.
 //
+// Between ranks of one host that share sockets (transport/shm/host_streams.h) a link has no connection of its own, but
+// a stream there: it is open until it ends, and goes nowhere else.
+//
 // Owned by a ControlMesh and used under its mutex. On the wire a frame is: payload length u32, kind u8, step u8, zero
 // u16, seq u64, frames that have come u64, payload.
 #pragma once
@@ -13,11 +16,13 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "transport/shm/host_streams.h"
 
 namespace trestle {
 
@@ -48,10 +53,12 @@ class ControlLink {
  public:
   // Frames are kept only after keep_frames().
   ControlLink(int32_t peer, UniqueFd socket, size_t most_payload);
+  // streams: outlives the link. sends, receives: the two streams, from this end.
+  ControlLink(int32_t peer, HostStreams& streams, uint64_t sends, uint64_t receives, size_t most_payload);
 
   int32_t peer() const { return peer_; }
-  int fd() const { return socket_.get(); }
-  bool open() const { return static_cast<bool>(socket_); }
+  int fd() const { return socket_.get(); }  // -1: it has none
+  bool open() const { return socket_ || streams_ != nullptr; }
   bool away() const { return away_; }
   bool ended() const { return !open() && !away_; }
   bool has_output() const { return out_at_ < out_.size(); }
@@ -101,6 +108,8 @@ class ControlLink {
   uint32_t number = 0;          // of its first connection: see ControlConnection
 
  private:
+  Result<size_t> write(std::span<const std::byte> bytes);
+  Result<size_t> read_some(std::span<std::byte> bytes);
   bool take_frames(std::vector<ControlFrame>& frames);
   void keep(const std::string& bytes);
   bool confirm(uint64_t came);
@@ -109,6 +118,9 @@ class ControlLink {
 
   int32_t peer_;
   UniqueFd socket_;
+  HostStreams* streams_ = nullptr;  // instead of a socket, until it ends
+  uint64_t sends_ = 0;
+  uint64_t receives_ = 0;
   size_t most_payload_;
   bool away_ = false;
   bool send_failed_ = false;

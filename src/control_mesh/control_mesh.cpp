@@ -27,6 +27,23 @@ Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& 
   return std::unique_ptr<ControlMesh>(new ControlMesh(std::move(impl)));
 }
 
+Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& settings,
+                                                         std::unique_ptr<HostStreams> streams,
+                                                         const std::vector<std::string>& addresses,
+                                                         const std::vector<std::string>& names) {
+  auto impl = std::make_unique<Impl>(settings);
+  {
+    const MutexLock lock(impl->mutex_);
+    TRY(impl->add_streams(std::move(streams), addresses, names));
+  }
+  return std::unique_ptr<ControlMesh>(new ControlMesh(std::move(impl)));
+}
+
+void ControlMesh::on_arrival(std::function<void()> ring) {
+  const MutexLock lock(impl_->mutex_);
+  impl_->on_arrival(std::move(ring));
+}
+
 void ControlMesh::start(ControlListener* listener) {
   const MutexLock lock(impl_->mutex_);
   impl_->begin(listener);
@@ -49,7 +66,8 @@ void ControlMesh::set_names(const RankNames& names) {
 }
 
 int ControlMesh::event_fd() const {
-  return impl_->epoll_.get();
+  const MutexLock lock(impl_->mutex_);
+  return impl_->event_fd();
 }
 
 void ControlMesh::poll(int64_t now_ns) {

@@ -28,6 +28,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "control_mesh/control_rails.h"
+#include "transport/shm/host_streams.h"
 
 namespace trestle {
 
@@ -88,6 +90,12 @@ class ControlMesh {
   static Result<std::unique_ptr<ControlMesh>> create(const ControlSettings& settings,
                                                      std::vector<ControlConnection> out,
                                                      std::vector<ControlConnection> in);
+  // Between ranks of one host, over sockets that they share with other communicators: the mesh has none of its own, and
+  // its connections never move. names: by rank. addresses: by rank, at least those of mesh_neighbours().
+  static Result<std::unique_ptr<ControlMesh>> create(const ControlSettings& settings,
+                                                     std::unique_ptr<HostStreams> streams,
+                                                     const std::vector<std::string>& addresses,
+                                                     const std::vector<std::string>& names);
   ~ControlMesh();  // close(0)
   ControlMesh(const ControlMesh&) = delete;
   ControlMesh& operator=(const ControlMesh&) = delete;
@@ -95,6 +103,9 @@ class ControlMesh {
   // Starts the heartbeats; peers watch this rank from its first one on. The next poll() passes earlier events to the
   // listener. The listener must live until close() has returned and no poll() runs.
   void start(ControlListener* listener);
+  // From now on another thread that takes in what event_fd() would have told of calls `ring`, under locks: then poll()
+  // has something to do. Before, event_fd() tells of that, too. For a mesh over shared sockets; others need no bell.
+  void on_arrival(std::function<void()> ring);
   // From now on connections move between these rails; nullptr: each stays where it is. At most once, before or after
   // start(). With several rails the heartbeats start here already, so that a silent rail is noticed. silence_ns: how
   // long a neighbour's host may acknowledge nothing before its connection moves, if that is shorter than the heartbeat

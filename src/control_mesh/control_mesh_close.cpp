@@ -41,6 +41,7 @@ int64_t ControlMesh::Impl::least_linger_ns() const {
 // Every link is looked at, also those behind one that is not drained.
 bool ControlMesh::Impl::drained() {
   const int64_t now_ns = clock_.now_ns();
+  if (streams_ && !streams_->poll().ok()) return true;
   if (closing_ns_ == 0) closing_ns_ = now_ns;
   tend_moves(true, now_ns);
   bool all = true;
@@ -70,6 +71,7 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
   if (link.owes_ack()) send(index, {ControlKind::kAck, 0, 0, ""});
   const bool moves = can_move(index) && !link.bye_came;
   // A peer that has closed already acknowledges nothing any more, so the kernel's count of unsent bytes stands still.
+  if (link.fd() < 0) return !link.has_output();  // the peer's kernel is this one
   if (is_broken(link.fd())) return !moves;
   // The peer's kernel may acknowledge bytes of a connection that the peer gives up at that moment. So on a link that
   // has moved, the peer itself must acknowledge the frames.
@@ -85,14 +87,18 @@ void ControlMesh::Impl::end_links() {
   moves_.reset();
   for (ControlLink& link : links_) {
     if (link.away()) link.end();
-    if (!link.open()) continue;
-    end_sending(link.fd());
-    std::vector<ControlFrame> ignored;
-    std::string reason;
-    link.read(ignored, reason);
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
+    if (link.fd() >= 0) end_socket(link);
     link.end();
   }
+  if (streams_) streams_->close(0);
+}
+
+void ControlMesh::Impl::end_socket(ControlLink& link) {
+  end_sending(link.fd());
+  std::vector<ControlFrame> ignored;
+  std::string reason;
+  link.read(ignored, reason);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
 }
 
 }  // namespace trestle

@@ -25,6 +25,11 @@ class ControlMesh::Impl : private LinkMoves::Links {
   explicit Impl(const ControlSettings& settings);
   Status add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) TRESTLE_REQUIRES(mutex_);
 
+  Status add_streams(std::unique_ptr<HostStreams> streams, const std::vector<std::string>& addresses,
+                     const std::vector<std::string>& names) TRESTLE_REQUIRES(mutex_);
+  void on_arrival(std::function<void()> ring) TRESTLE_REQUIRES(mutex_);
+  int event_fd() const TRESTLE_REQUIRES(mutex_) { return epoll_ ? epoll_.get() : streams_->event_fd(); }
+
   // The first failure that this rank learns of. Later ones are ignored.
   struct Failure {
     bool abort = false;
@@ -55,12 +60,13 @@ class ControlMesh::Impl : private LinkMoves::Links {
   int64_t least_linger_ns() const TRESTLE_REQUIRES(mutex_);
   bool drained() TRESTLE_REQUIRES(mutex_);
   void end_links() TRESTLE_REQUIRES(mutex_);
+  void end_socket(ControlLink& link) TRESTLE_REQUIRES(mutex_);
   std::string name(int32_t rank) const TRESTLE_REQUIRES(mutex_);
 
   const ControlSettings settings_;
   Clock& clock_;
   mutable Mutex mutex_;
-  UniqueFd epoll_;
+  UniqueFd epoll_ TRESTLE_GUARDED_BY(mutex_);  // over streams: until on_arrival()
   ControlListener* listener_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
   std::optional<Failure> failure_ TRESTLE_GUARDED_BY(mutex_);
   std::deque<Event> events_ TRESTLE_GUARDED_BY(mutex_);  // for the listener
@@ -70,6 +76,9 @@ class ControlMesh::Impl : private LinkMoves::Links {
 
  private:
   Status add_link(ControlConnection connection, std::vector<size_t>& side) TRESTLE_REQUIRES(mutex_);
+  Status watch_streams() TRESTLE_REQUIRES(mutex_);
+  void poll_streams(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
+  size_t most_payload() const { return static_cast<size_t>(settings_.ranks) * (kMaxBlobBytes + 4) + kMaxSentence; }
   void watch_writable(size_t link) TRESTLE_REQUIRES(mutex_);
   void send(size_t link, const ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void send_all(const ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
@@ -105,6 +114,8 @@ class ControlMesh::Impl : private LinkMoves::Links {
       TRESTLE_REQUIRES(mutex_);
   void give_up(size_t link, const std::string& what) override TRESTLE_REQUIRES(mutex_);
 
+  std::unique_ptr<HostStreams> streams_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: each link has a connection
+  UniqueFd bell_ TRESTLE_GUARDED_BY(mutex_);                         // rung for the streams, until on_arrival()
   std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);  // out_[k], in_[k]: index into links_
   std::vector<size_t> in_ TRESTLE_GUARDED_BY(mutex_);

@@ -1,7 +1,9 @@
 // The connections of a control mesh: reading, frames, disconnects, heartbeats.
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -74,8 +76,7 @@ Status ControlMesh::Impl::add_links(std::vector<ControlConnection> out, std::vec
 
 Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<size_t>& side) {
   const size_t index = links_.size();
-  const size_t most = static_cast<size_t>(settings_.ranks) * (kMaxBlobBytes + 4) + kMaxSentence;
-  links_.emplace_back(connection.peer, std::move(connection.socket), most);
+  links_.emplace_back(connection.peer, std::move(connection.socket), most_payload());
   links_[index].number = connection.number;
   if (settings_.keeps_frames) links_[index].keep_frames();
   links_[index].last_heard_ns = last_poll_ns_;
@@ -88,9 +89,66 @@ Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<siz
   return {};
 }
 
+// The link of step k that this rank sends to its right on is the one that the neighbour has on its left.
+Status ControlMesh::Impl::add_streams(std::unique_ptr<HostStreams> streams, const std::vector<std::string>& addresses,
+                                      const std::vector<std::string>& names) {
+  streams_ = std::move(streams);
+  TRY(watch_streams());
+  TRY(streams_->connect(mesh_neighbours(settings_.rank, settings_.ranks), addresses, names));
+  const auto steps = static_cast<uint64_t>(dissemination_steps(settings_.ranks));
+  for (const bool to_right : {true, false}) {
+    for (uint64_t k = 0; k < steps; ++k) {
+      const int64_t distance = int64_t{1} << k;
+      const int64_t peer = settings_.rank + (to_right ? distance : settings_.ranks - distance);
+      (to_right ? out_ : in_).push_back(links_.size());
+      const uint64_t rightward = 2 * k;
+      links_.emplace_back(static_cast<int32_t>(peer % settings_.ranks), *streams_, rightward + !to_right,
+                          rightward + to_right, most_payload());
+      links_.back().last_heard_ns = last_poll_ns_;
+    }
+  }
+  return {};
+}
+
+// Another thread may take in what has come for this mesh.
+Status ControlMesh::Impl::watch_streams() {
+  bell_ = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
+  for (const int fd : {bell_.get(), streams_->event_fd()}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+      return Error{Code::kSystemError, std::string("epoll_ctl: ") + std::strerror(errno)};
+  }
+  streams_->on_arrival([bell = bell_.get()] {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(bell, &one, sizeof one);
+  });
+  return {};
+}
+
+void ControlMesh::Impl::on_arrival(std::function<void()> ring) {
+  if (!streams_) return;
+  streams_->on_arrival(std::move(ring));
+  bell_.reset();
+  epoll_.reset();
+}
+
+// No event tells when a stream takes bytes again.
+void ControlMesh::Impl::poll_streams(int64_t now_ns) {
+  uint64_t count;
+  if (bell_) [[maybe_unused]]
+    const ssize_t rung = ::read(bell_.get(), &count, sizeof count);
+  const Status polled = streams_->poll();
+  if (!polled.ok()) report({false, settings_.rank, polled.error()}, false);
+  for (size_t link = 0; link < links_.size(); ++link) {
+    if (links_[link].open()) links_[link].flush();
+    read_link(link, now_ns);
+  }
+}
+
 void ControlMesh::Impl::watch_writable(size_t link) {
   ControlLink& at = links_[link];
-  if (!at.open() || at.wants_writable == at.has_output()) return;
+  if (at.fd() < 0 || at.wants_writable == at.has_output()) return;
   at.wants_writable = at.has_output();
   epoll_event event{};
   event.events = EPOLLIN | (at.wants_writable ? EPOLLOUT : 0u);
@@ -108,6 +166,7 @@ void ControlMesh::Impl::send_all(const ControlFrame& frame) {
 }
 
 void ControlMesh::Impl::poll_links(int64_t now_ns) {
+  if (streams_) return poll_streams(now_ns);
   std::array<epoll_event, 64> ready;
   const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   bool of_moves = false;
@@ -227,6 +286,7 @@ std::optional<bool> ControlMesh::Impl::host_answers(int32_t rank, int64_t within
 }
 
 bool ControlMesh::Impl::answers(const ControlLink& link, int64_t within_ns) const {
+  if (link.fd() < 0) return true;  // this very host
   return (settings_.host_answers != nullptr ? settings_.host_answers : kernel_answers)(link.fd(), within_ns);
 }
 
@@ -272,7 +332,7 @@ void ControlMesh::Impl::say_bye(bool by_exit) {
 
 void ControlMesh::Impl::end_link(size_t link) {
   ControlLink& at = links_[link];
-  if (at.open()) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at.fd(), nullptr);
+  if (at.fd() >= 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at.fd(), nullptr);
   at.end();
   if (moves_) moves_->forget(link);
 }
@@ -320,7 +380,7 @@ void ControlMesh::Impl::begin_beats() {
   for (ControlLink& link : links_) {
     link.last_heard_ns = last_poll_ns_;
     // A stopped peer takes no data for as long as it is stopped, but it is not lost. So the kernel must not give it up.
-    if (link.open()) set_user_timeout(link.fd(), 0);
+    if (link.fd() >= 0) set_user_timeout(link.fd(), 0);
   }
 }
 
@@ -381,7 +441,10 @@ void ControlMesh::Impl::tell_silence(ControlLink& link, int64_t now_ns) {
 }
 
 int64_t ControlMesh::Impl::next_due_ns() const {
+  constexpr int64_t kAgainNs = 1'000'000;
   if (!events_.empty() && listener_ != nullptr) return 0;
+  const auto is_full = [](const ControlLink& link) { return link.fd() < 0 && link.open() && link.has_output(); };
+  if (streams_ && std::ranges::any_of(links_, is_full)) return clock_.now_ns() + kAgainNs;
   const int64_t moves_due = moves_ && !closed_ ? moves_->next_due_ns() : std::numeric_limits<int64_t>::max();
   if (!beats() || links_.empty()) return moves_due;
   int64_t due = std::min(next_beat_ns_, moves_due);

@@ -86,6 +86,7 @@ class Bootstrap::Impl {
 
   void configure(const BootstrapConfig& config);
   void set_names(const RankNames& given);
+  ControlSettings control_settings(int64_t heartbeat_ns, bool keeps_frames) const;
   Status assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process);
   Status use_rails(Meeting meeting, int64_t silence_ns);
   // Reads what the mesh brings, and answers questions.
@@ -100,13 +101,18 @@ class Bootstrap::Impl {
   Status aborted();
 };
 
-Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process) {
+ControlSettings Bootstrap::Impl::control_settings(int64_t heartbeat_ns, bool keeps_frames) const {
   ControlSettings settings;
   settings.rank = rank;
   settings.ranks = nranks;
   settings.heartbeat_ns = heartbeat_ns;
-  settings.keeps_frames = !in_process;
-  mesh = TRY(ControlMesh::create(settings, std::move(neighbours.out), std::move(neighbours.in)));
+  settings.keeps_frames = keeps_frames;
+  return settings;
+}
+
+Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process) {
+  mesh = TRY(ControlMesh::create(control_settings(heartbeat_ns, !in_process), std::move(neighbours.out),
+                                 std::move(neighbours.in)));
   return {};
 }
 
@@ -289,6 +295,21 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   names[static_cast<size_t>(config.rank)] = own_rank_name(config.rank);
   impl->set_names(std::move(names));
   TRY(impl->use_rails(std::move(meeting), config.rail_timeout_ns));
+  return std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
+}
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::join_on_host(const BootstrapConfig& config, const JobId& job,
+                                                           const std::vector<std::byte>& secret,
+                                                           const HostAddress& local_ip, HostMeeting meeting) {
+  TRY(check(config));
+  auto impl = std::make_unique<Impl>();
+  impl->configure(config);
+  impl->job = job;
+  impl->secret = secret;
+  impl->local_ip = local_ip;
+  impl->mesh = TRY(ControlMesh::create(impl->control_settings(config.heartbeat_ns, false), std::move(meeting.streams),
+                                       meeting.addresses, config.names));
+  impl->set_names(config.names);
   return std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
 }
 

@@ -80,6 +80,12 @@ Result<UniqueIdBytes> make_unique_id(const BootstrapConfig& config, int64_t time
 struct Meeting;
 class RendezvousHold;
 
+// How the ranks of a host reach each other over sockets that they share.
+struct HostMeeting {
+  std::unique_ptr<HostStreams> streams;
+  std::vector<std::string> addresses;  // by rank
+};
+
 class Bootstrap {
  public:
   // Returns when this rank is connected to its neighbours. All ranks that reached the meeting point get the same
@@ -88,6 +94,11 @@ class Bootstrap {
   static Result<std::unique_ptr<Bootstrap>> join(const BootstrapConfig& config);
   // As join(), for ranks that already know each other's listening addresses.
   static Result<std::unique_ptr<Bootstrap>> join_at(const BootstrapConfig& config, Meeting meeting);
+  // For ranks of one host that share sockets, which are connected or connect meanwhile: nothing listens. Uses the
+  // configuration's names, which are those of all ranks. local_ip: of this host, for local_ip().
+  static Result<std::unique_ptr<Bootstrap>> join_on_host(const BootstrapConfig& config, const JobId& job,
+                                                         const std::vector<std::byte>& secret,
+                                                         const HostAddress& local_ip, HostMeeting meeting);
   // All ranks inside this process, connected by socket pairs: nothing listens, and no other process can join. Index =
   // rank. Ignores the configuration's rank, id and meeting point.
   static Result<std::vector<std::unique_ptr<Bootstrap>>> join_in_process(const BootstrapConfig& config);

@@ -221,13 +221,13 @@ class Transport {
   // drives this rank rarely calls it. Without it, connecting peers would wait for hundreds of rounds.
   virtual void look_everywhere() {}
 
-  // Sleeping. event_fd() becomes readable when progress() might do something; -1: never needed (all progress comes
-  // through peers that are driven by the same wait). prepare_sleep() announces to peers that a wake-up is needed and
+  // Sleeping. event_fd() becomes readable when progress() might do something, or on_arrival()'s function is called; -1:
+  // there are no events but those calls. prepare_sleep() announces to peers that a wake-up is needed and
   // returns false if there is already something to do (then do not sleep); finish_sleep() takes it back.
   virtual int event_fd() const = 0;
   virtual bool prepare_sleep() = 0;
-  // Called by another thread, under locks, when it has taken in what event_fd() would have told of. Once, before the
-  // first sleep.
+  // ring: wakes the thread that sleeps; called by other threads, under locks, when they have brought something. Before
+  // the first sleep; empty: nothing is called any more.
   virtual void on_arrival(std::function<void()> /*ring*/) {}
   virtual void finish_sleep() = 0;
 

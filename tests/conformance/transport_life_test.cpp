@@ -1,12 +1,14 @@
 // Every transport: sleep and wake-up, orderly and other ends, and random traffic.
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
 #include <thread>
 
+#include "base/scope_exit.h"
 #include "base/transport_kinds.h"
 #include "base/unique_fd.h"
 #include "conformance/transport_conformance.h"
@@ -21,21 +23,25 @@ INSTANTIATE_TEST_SUITE_P(All, TransportLife, ::testing::ValuesIn(transport_names
 
 // Drives one endpoint until `done` and sleeps whenever the endpoint has nothing to do.
 void sleep_until(Transport& endpoint, const std::function<bool()>& done) {
-  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  const UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  const UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event{};
   event.events = EPOLLIN;
-  if (endpoint.event_fd() >= 0) {
-    ASSERT_EQ(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, endpoint.event_fd(), &event), 0);
+  for (const int fd : {bell.get(), endpoint.event_fd()}) {
+    if (fd < 0) continue;
+    ASSERT_EQ(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event), 0);
   }
+  endpoint.on_arrival([&bell] { ASSERT_EQ(::eventfd_write(bell.get(), 1), 0); });
+  const ScopeExit silent([&endpoint] { endpoint.on_arrival({}); });
   while (!done()) {
     auto moved = endpoint.progress();
     ASSERT_TRUE(moved.ok()) << moved.error().message;
     if (moved.value() || done()) continue;
-    if (endpoint.event_fd() < 0) {
-      ::sched_yield();
-    } else if (endpoint.prepare_sleep()) {
+    if (endpoint.prepare_sleep()) {
       // A lost wake-up becomes a failure here, so that the test does not hang.
       ASSERT_EQ(::epoll_wait(epoll.get(), &event, 1, 60'000), 1) << "nobody woke the endpoint";
+      eventfd_t rung = 0;
+      (void)::eventfd_read(bell.get(), &rung);
     }
     endpoint.finish_sleep();
   }

@@ -143,8 +143,8 @@ Status CommSplit::exchange_addresses() {
 Result<std::shared_ptr<Communicator>> CommSplit::join(const Assemble& assemble) {
   const CommunicatorSettings& settings = call_.settings.value();
   const int64_t deadline_ns = deadline_of(settings);
-  const auto bootstrap = TRY(meeting_->in_one_process ? take_from_process() : join_over_network(deadline_ns));
-  return assemble(*bootstrap, settings, meeting_->members, deadline_ns);
+  const auto bootstrap = TRY(meeting_->in_one_process ? take_from_process() : join_others(deadline_ns));
+  return assemble(*bootstrap, settings, meeting_->kin, deadline_ns);
 }
 
 Result<std::unique_ptr<Bootstrap>> CommSplit::take_from_process() {
@@ -158,7 +158,7 @@ Result<std::unique_ptr<Bootstrap>> CommSplit::take_from_process() {
   return bootstrap;
 }
 
-Result<std::unique_ptr<Bootstrap>> CommSplit::join_over_network(int64_t deadline_ns) {
+Result<std::unique_ptr<Bootstrap>> CommSplit::join_others(int64_t deadline_ns) {
   BootstrapConfig& config = meeting_->config;
   Meeting& meeting = meeting_->meeting;
   config.deadline_ns = deadline_ns;
@@ -172,6 +172,9 @@ Result<std::unique_ptr<Bootstrap>> CommSplit::join_over_network(int64_t deadline
     const auto failed = engine_.failure();  // the failure that stopped the split, if any
     return failed && !exits() ? *failed : giving_up(membership_.own_name());
   };
+  if (meeting_->on_one_host)
+    return Bootstrap::join_on_host(config, meeting.job, meeting.secret, membership_.local_ip(),
+                                   std::move(meeting_->on_host));
   meeting.name_of = [names = config.names](int32_t rank) { return names[static_cast<size_t>(rank)]; };
   meeting.report = [this](const JoinReport& report) { send_failure(report.error); };
   meeting.failure = [this] { return registration_.failure(); };

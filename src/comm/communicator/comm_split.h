@@ -32,10 +32,9 @@ class Communicator;
 
 class CommSplit {
  public:
-  // Makes the new communicator, when its ranks are connected. members: ranks of the parent, by their new ranks.
-  using Assemble =
-      std::function<Result<std::shared_ptr<Communicator>>(Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                          const std::vector<int32_t>& members, int64_t deadline_ns)>;
+  // Makes the new communicator, when its ranks are connected.
+  using Assemble = std::function<Result<std::shared_ptr<Communicator>>(
+      Bootstrap& bootstrap, const CommunicatorSettings& settings, const HostKin& kin, int64_t deadline_ns)>;
 
   // stop: set by another thread, or by the failure of the parent.
   CommSplit(const CommunicatorParts& parent, CallWatch& watch, const SplitCall& call, const std::atomic<bool>& stop);
@@ -54,7 +53,7 @@ class CommSplit {
   Status exchange_addresses();
   Result<std::shared_ptr<Communicator>> join(const Assemble& assemble);
   Result<std::unique_ptr<Bootstrap>> take_from_process();
-  Result<std::unique_ptr<Bootstrap>> join_over_network(int64_t deadline_ns);
+  Result<std::unique_ptr<Bootstrap>> join_others(int64_t deadline_ns);
   void send_failure(const Error& error);
   Error blame_late_member(int32_t awaited, const Error& own);
   Error cause_of(const Error& own);

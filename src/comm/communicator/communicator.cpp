@@ -233,9 +233,7 @@ Status Communicator::submit_on_outer(const Call& call, const std::shared_ptr<Str
 Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call, std::atomic<bool>& stop) {
   const StopFlags::Registration registered(*stops_, stop);
   const CommSplit::Assemble assemble_child = [&](Bootstrap& bootstrap, const CommunicatorSettings& settings,
-                                                 const std::vector<int32_t>& members, int64_t deadline_ns) {
-    HostKin kin{membership_.kin().sockets, {}};
-    for (const int32_t rank : members) kin.ranks.push_back(membership_.kin().ranks[static_cast<size_t>(rank)]);
+                                                 const HostKin& kin, int64_t deadline_ns) {
     return assemble(bootstrap, settings, deadline_ns, &stop, kin);
   };
   return CommSplit(parts(), watch_, call, stop).run(assemble_child);

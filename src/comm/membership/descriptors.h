@@ -12,11 +12,13 @@ namespace trestle {
 inline size_t descriptors_of_rank(int32_t ranks) {
   constexpr size_t kMesh = 1;  // beside its connections
   constexpr size_t kEngine = 2;
-  constexpr size_t kLoopback = 1;
   constexpr size_t kTransport = 4;  // a listener, one that waits for events, a connection each way
-  constexpr size_t kBoard = 1;
+  constexpr size_t kBoard = 2;      // one while it is made
   const auto connections = 2 * static_cast<size_t>(dissemination_steps(ranks));
-  return kMesh + connections + kEngine + kLoopback + kTransport + kBoard;
+  return kMesh + connections + kEngine + kTransport + kBoard;
 }
+
+// Of a part whose ranks share the sockets of their host: the engine's and the board's, and two while it is made.
+inline constexpr size_t kDescriptorsOfPart = 5;
 
 }  // namespace trestle

@@ -1,5 +1,6 @@
-// SplitMeeting: how the ranks of a new communicator meet: over a handover if they all live in one process, else at the
-// addresses that they exchange over the parent.
+// SplitMeeting: how the ranks of a new communicator meet: over a handover if they all live in one process, over the
+// sockets that they share if the parent has such between all of them, else at the addresses that they exchange over the
+// parent.
 //
 // Used by one thread, while one split joins.
 #pragma once
@@ -26,18 +27,23 @@ struct SplitMeeting {
   int32_t size() const { return static_cast<int32_t>(members.size()); }
   // Opens the place where this rank waits for its neighbours.
   SplitAddress open(const HostAddress& ip);
+  // The sockets of this rank, as the new communicator numbers its ranks.
+  HostKin kin;
   // Takes the addresses of this rank's neighbours from those of all members, by rank.
   void set_addresses(const std::vector<std::string>& addresses);
 
   std::vector<int32_t> members;  // ranks of the parent, by their ranks in the new communicator; empty: no colour
   int32_t own_rank = 0;          // in the new communicator
   bool in_one_process = false;
+  bool on_one_host = false;  // they share sockets
   BootstrapConfig config;
   Meeting meeting;
   std::unique_ptr<BootstrapHandover> handover;
+  HostMeeting on_host;
 
  private:
   Status open_handover();
+  Status open_streams();
   Status listen(const HostAddress& ip);
 };
 

@@ -15,6 +15,7 @@ void MeshPoller::start(CallWatch& watch) {
     const MutexLock lock(mutex_);
     watch_ = &watch;
   }
+  mesh_->on_arrival([] { Progress::process().due_earlier(); });
   mesh_->start(this);
 }
 

@@ -1,9 +1,5 @@
 #include "transport/loopback/registry.h"
 
-#include <sys/eventfd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -26,24 +22,16 @@ LoopbackRegistry& registry() {
 
 }  // namespace
 
-Result<std::shared_ptr<Mailbox>> Mailbox::create() {
-  auto mailbox = std::make_shared<Mailbox>();
-  mailbox->bell_ = UniqueFd::open([] { return ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
-  if (!mailbox->bell_) return Error{Code::kSystemError, std::string("eventfd: ") + std::strerror(errno)};
-  return mailbox;
+void Mailbox::on_arrival(std::function<void()> ring) {
+  const MutexLock lock(mutex_);
+  ring_ = std::move(ring);
 }
 
 void Mailbox::put(const LoopbackNote& note) {
-  bool ring;
-  {
-    const MutexLock lock(mutex_);
-    notes_.push_back(note);
-    waiting_.store(static_cast<uint32_t>(notes_.size()), std::memory_order_release);
-    ring = std::exchange(asleep_, false);
-  }
-  if (!ring) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);  // a full counter rings already
+  const MutexLock lock(mutex_);
+  notes_.push_back(note);
+  waiting_.store(static_cast<uint32_t>(notes_.size()), std::memory_order_release);
+  if (std::exchange(asleep_, false) && ring_) ring_();
 }
 
 bool Mailbox::take(std::vector<LoopbackNote>& notes) {
@@ -62,12 +50,8 @@ bool Mailbox::prepare_sleep() {
 }
 
 void Mailbox::finish_sleep() {
-  {
-    const MutexLock lock(mutex_);
-    asleep_ = false;
-  }
-  uint64_t count;
-  [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &count, sizeof count);
+  const MutexLock lock(mutex_);
+  asleep_ = false;
 }
 
 bool Mailbox::begin_reading() {

@@ -6,13 +6,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "transport/transport.h"
 
 namespace trestle {
@@ -36,7 +36,8 @@ struct LoopbackNote {
 // Shared by its owner and all endpoints that write to it; any thread.
 class Mailbox {
  public:
-  static Result<std::shared_ptr<Mailbox>> create();
+  // What wakes the owner; called under the lock. Empty: nothing.
+  void on_arrival(std::function<void()> ring);
 
   // Wakes the owner if it sleeps.
   void put(const LoopbackNote& note);
@@ -44,7 +45,6 @@ class Mailbox {
   // costs one load.
   bool take(std::vector<LoopbackNote>& notes);
 
-  int event_fd() const { return bell_.get(); }
   bool prepare_sleep();
   void finish_sleep();
 
@@ -63,7 +63,7 @@ class Mailbox {
   std::atomic<uint32_t> waiting_{0};
   std::atomic<uint32_t> readers_{0};
   std::atomic<bool> shut_{false};
-  UniqueFd bell_;
+  std::function<void()> ring_ TRESTLE_GUARDED_BY(mutex_);
 };
 
 // False: an open mailbox has the place.

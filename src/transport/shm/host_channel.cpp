@@ -38,6 +38,10 @@ Result<std::unique_ptr<HostChannel>> HostChannel::open(const HostKin& kin, const
   return channel;
 }
 
+HostChannel::~HostChannel() {
+  if (open_) sockets_->leave(*this, std::nullopt);
+}
+
 void HostChannel::set_peers(const std::vector<std::string>& addresses, const std::vector<std::string>& names) {
   const MutexLock lock(sockets_->mutex_);
   for (size_t i = 0; i < peers_.size(); ++i) {
@@ -73,10 +77,10 @@ bool HostChannel::wants_poll() const {
   return sockets_->wants_retry();
 }
 
-Result<bool> HostChannel::send(int32_t peer, HostFrame frame, int fd) {
+Result<bool> HostChannel::send(int32_t peer, HostFrame frame, int fd, std::span<const std::byte> bytes) {
   frame.channel = id_;
   const MutexLock lock(sockets_->mutex_);
-  return sockets_->send(at(peer).at, frame, fd);
+  return sockets_->send(at(peer).at, frame, fd, bytes);
 }
 
 void HostChannel::wake(int32_t peer) {
@@ -84,10 +88,10 @@ void HostChannel::wake(int32_t peer) {
   sockets_->wake(at(peer).at, {.channel = id_});
 }
 
-void HostChannel::take(int32_t at, const HostFrame& frame, UniqueFd fd, bool by_other) {
-  const int32_t peer = rank_of_[static_cast<size_t>(at)];
-  if (peer < 0 || peer == rank_) return;  // that rank has no part in this channel
-  inbox_.push_back({peer, frame, std::move(fd)});
+void HostChannel::take(Arrived arrived, bool by_other) {
+  arrived.peer = rank_of_[static_cast<size_t>(arrived.peer)];
+  if (arrived.peer < 0 || arrived.peer == rank_) return;  // that rank has no part in this channel
+  inbox_.push_back(std::move(arrived));
   ring(by_other);
 }
 
@@ -146,6 +150,8 @@ Status HostChannel::handle(std::deque<Arrived> arrived) {
     at(one.peer).used = true;
     if (one.frame.kind == HostFrameKind::kGoodbye) {
       leave(at(one.peer));
+    } else if (one.frame.kind == HostFrameKind::kBytes) {
+      TRY(events_.on_bytes(one.peer, one.frame, std::move(one.bytes)));
     } else if (one.frame.kind != HostFrameKind::kWake) {
       TRY(events_.on_frame(one.peer, one.frame, std::move(one.fd)));
     }
@@ -160,7 +166,8 @@ void HostChannel::leave(Peer& peer) {
 
 // Of a peer that this channel does not use, it is no concern.
 Status HostChannel::look_for_ends() {
-  for (Peer& p : peers_) {
+  for (int32_t peer = 0; peer < static_cast<int32_t>(peers_.size()); ++peer) {
+    Peer& p = at(peer);
     if (!p.used || p.left) continue;
     Status lost;
     bool left = false;
@@ -170,7 +177,7 @@ Status HostChannel::look_for_ends() {
       lost = sockets_->peer(p.at).lost;
     }
     if (left) leave(p);
-    if (!left && !lost.ok()) return Error{lost.error().code, p.name + lost.error().message};
+    if (!left && !lost.ok()) TRY(events_.on_lost(peer, {lost.error().code, p.name + lost.error().message}));
   }
   return {};
 }
@@ -202,6 +209,7 @@ void HostChannel::close(int64_t deadline_ns) {
     if (!all) (void)::poll(nullptr, 0, 1);
   }
   sockets_->leave(*this, deadline_ns);
+  event_fd_ = -1;
 }
 
 }  // namespace trestle

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ class HostChannelEvents {
   virtual Status on_ready(int32_t peer) = 0;
   // A frame of a proved peer. poll() returns the errors.
   virtual Status on_frame(int32_t peer, const HostFrame& frame, UniqueFd fd) = 0;
+  // A frame of kBytes.
+  virtual Status on_bytes(int32_t peer, const HostFrame& /*frame*/, std::string /*bytes*/) {
+    return Error{Code::kRemoteError, "rank " + std::to_string(peer) + " sent bytes where frames were expected"};
+  }
+  // There is no connection to the peer any more, and it has not said goodbye.
+  virtual Status on_lost(int32_t /*peer*/, const Error& why) { return why; }
 };
 
 class HostChannel {
@@ -35,7 +42,8 @@ class HostChannel {
   // channel.
   static Result<std::unique_ptr<HostChannel>> open(const HostKin& kin, const std::string& name, int32_t rank,
                                                    HostChannelEvents& events);
-  ~HostChannel() { close(0); }
+  // Without a goodbye, as if the process ended: where this is the last channel, peers hear of a death.
+  ~HostChannel();
   HostChannel(const HostChannel&) = delete;
   HostChannel& operator=(const HostChannel&) = delete;
 
@@ -57,7 +65,7 @@ class HostChannel {
   bool left(int32_t peer) const { return at(peer).left; }
 
   // Frames arrive in the order in which they were sent. False: the socket is full.
-  Result<bool> send(int32_t peer, HostFrame frame, int fd);
+  Result<bool> send(int32_t peer, HostFrame frame, int fd, std::span<const std::byte> bytes = {});
   // Sends kWake on whichever connection exists. A full socket wakes the peer just as well.
   void wake(int32_t peer);
 
@@ -66,7 +74,7 @@ class HostChannel {
   // Handles only what the peer has sent: for a descriptor that must be there.
   Status read_frames(int32_t peer);
 
-  // Readable when something has arrived for any channel of this rank.
+  // Readable when something has arrived for any channel of this rank; -1 after close().
   int event_fd() const { return event_fd_; }
   // Frames to send to the peer before the goodbye.
   void set_final_frames(int32_t peer, std::vector<HostFrame> frames) { at(peer).final_frames = std::move(frames); }
@@ -85,16 +93,17 @@ class HostChannel {
     std::vector<HostFrame> final_frames;
   };
   struct Arrived {
-    int32_t peer = 0;  // of this channel
+    int32_t peer = 0;  // of the root; in the inbox: of this channel
     HostFrame frame;
     UniqueFd fd;
+    std::string bytes;
   };
 
   HostChannel(const HostKin& kin, uint64_t id, int32_t rank, HostChannelEvents& events);
   Peer& at(int32_t peer) { return peers_[static_cast<size_t>(peer)]; }
   const Peer& at(int32_t peer) const { return peers_[static_cast<size_t>(peer)]; }
-  // For HostSockets, under its mutex. at: a rank of the root. by_other: this channel does not poll at this moment.
-  void take(int32_t at, const HostFrame& frame, UniqueFd fd, bool by_other);
+  // For HostSockets, under its mutex. by_other: this channel does not poll at this moment.
+  void take(Arrived arrived, bool by_other);
   void ring(bool by_other);
   Status announce();
   Status handle(std::deque<Arrived> arrived);

@@ -45,10 +45,10 @@ Status HostSockets::enter(HostChannel& channel) {
   return {};
 }
 
-void HostSockets::leave(HostChannel& channel, int64_t deadline_ns) {
+void HostSockets::leave(HostChannel& channel, std::optional<int64_t> goodbye_ns) {
   const MutexLock lock(mutex_);
   channels_.erase(channel.id_);
-  if (channels_.empty()) end(deadline_ns);
+  if (channels_.empty()) end(goodbye_ns);
 }
 
 Status HostSockets::open() {
@@ -61,10 +61,11 @@ Status HostSockets::open() {
 }
 
 // The goodbye waits while a socket is full; it does not wait for a peer that is gone.
-void HostSockets::end(int64_t deadline_ns) {
+void HostSockets::end(std::optional<int64_t> goodbye_ns) {
   const HostFrame goodbye{.kind = HostFrameKind::kGoodbye};
   const auto leave_by = [&](Stream& stream, bool proved) TRESTLE_REQUIRES(mutex_) {
-    if (stream.fd && proved) (void)send_all_before(stream.fd.get(), bytes_of(goodbye), {deadline_ns, nullptr});
+    if (stream.fd && proved && goodbye_ns)
+      (void)send_all_before(stream.fd.get(), bytes_of(goodbye), {*goodbye_ns, nullptr});
     drop(stream);
   };
   for (Peer& p : peers_) {
@@ -124,14 +125,18 @@ void HostSockets::drop(Stream& stream) {
   stream.exchange.reset();
   stream.descriptors.clear();
   stream.in_bytes = 0;
+  stream.wanted_bytes = sizeof(HostFrame);
 }
 
 // ---- frames
 
-Result<bool> HostSockets::send(int32_t peer, const HostFrame& frame, int fd) {
+// The kernel takes so little whole or not at all.
+Result<bool> HostSockets::send(int32_t peer, const HostFrame& frame, int fd, std::span<const std::byte> bytes) {
   Peer& p = peers_[static_cast<size_t>(peer)];
   if (p.state != State::kReady) return false;
-  Result<size_t> sent = fd < 0 ? send_bytes(p.out.fd.get(), bytes_of(frame))
+  const iovec parts[2] = {{const_cast<HostFrame*>(&frame), sizeof frame},
+                          {const_cast<std::byte*>(bytes.data()), bytes.size()}};
+  Result<size_t> sent = fd < 0 ? send_vectors(p.out.fd.get(), std::span(parts, bytes.empty() ? 1 : 2))
                                : send_with_descriptors(p.out.fd.get(), bytes_of(frame), std::span(&fd, 1));
   if (!sent.ok()) {
     // The next poll() finds the reason: a goodbye or a death.
@@ -139,7 +144,8 @@ Result<bool> HostSockets::send(int32_t peer, const HostFrame& frame, int fd) {
     return std::move(sent).error();
   }
   if (sent.value() == 0) return false;
-  if (sent.value() != sizeof frame) return Error{Code::kSystemError, "a Unix socket took a part of a short message"};
+  if (sent.value() != sizeof frame + bytes.size())
+    return Error{Code::kSystemError, "a Unix socket took a part of a short message"};
   return true;
 }
 
@@ -209,7 +215,7 @@ void HostSockets::read_stream(int32_t peer, Stream& stream) {
 
 Result<bool> HostSockets::step_frames(int32_t peer, Stream& stream) {
   while (stream.fd) {
-    const std::span<std::byte> rest = std::span(stream.in).subspan(stream.in_bytes);
+    const auto rest = std::span(stream.in).subspan(stream.in_bytes, stream.wanted_bytes - stream.in_bytes);
     Result<size_t> got = receive_with_descriptors(stream.fd.get(), rest, stream.descriptors);
     if (!got.ok()) {
       // The peer closed with bytes of ours unread: the same as an end.
@@ -219,30 +225,39 @@ Result<bool> HostSockets::step_frames(int32_t peer, Stream& stream) {
     if (got.value() == 0) return false;
     if (got.value() == kEndOfStream) return true;
     stream.in_bytes += got.value();
-    if (stream.in_bytes < sizeof(HostFrame)) continue;
-    HostFrame frame;
-    std::memcpy(&frame, stream.in.data(), sizeof frame);
-    stream.in_bytes = 0;
-    UniqueFd fd;
-    if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
-    stream.descriptors.clear();
-    // Frames that it sent before a goodbye may lie unread on the other connection.
-    const bool is_out = &stream == &peers_[static_cast<size_t>(peer)].out;
-    if (frame.kind == HostFrameKind::kGoodbye && is_out) TRY(read_final_frames(peer));
-    deliver(peer, frame, std::move(fd));
+    if (stream.in_bytes == stream.wanted_bytes) TRY(take_frame(peer, stream));
   }
   return false;
 }
 
+Status HostSockets::take_frame(int32_t peer, Stream& stream) {
+  HostFrame frame;
+  std::memcpy(&frame, stream.in.data(), sizeof frame);
+  const size_t more = frame.kind == HostFrameKind::kBytes ? frame.bytes : 0;
+  if (more > kMostFrameBytes) return Error{Code::kRemoteError, "it sent a frame that is too long"};
+  stream.wanted_bytes = sizeof frame + more;
+  if (stream.in_bytes < stream.wanted_bytes) return {};
+  stream.in_bytes = 0;
+  stream.wanted_bytes = sizeof frame;
+  UniqueFd fd;
+  if (!stream.descriptors.empty()) fd = std::move(stream.descriptors.front());
+  stream.descriptors.clear();
+  // Frames that it sent before a goodbye may lie unread on the other connection.
+  const bool is_out = &stream == &peers_[static_cast<size_t>(peer)].out;
+  if (frame.kind == HostFrameKind::kGoodbye && is_out) TRY(read_final_frames(peer));
+  deliver(peer, frame, std::move(fd), {reinterpret_cast<const char*>(stream.in.data()) + sizeof frame, more});
+  return {};
+}
+
 // A channel that has ended here says so once more: its goodbye came before the peer was connected.
-void HostSockets::deliver(int32_t peer, const HostFrame& frame, UniqueFd fd) {
+void HostSockets::deliver(int32_t peer, const HostFrame& frame, UniqueFd fd, std::string bytes) {
   if (frame.channel == 0 && frame.kind == HostFrameKind::kGoodbye) {
     peers_[static_cast<size_t>(peer)].left = true;
     return ring_all();
   }
   const auto found = channels_.find(frame.channel);
   if (found != channels_.end()) {
-    return found->second->take(peer, frame, std::move(fd), found->second != poller_);
+    return found->second->take({peer, frame, std::move(fd), std::move(bytes)}, found->second != poller_);
   }
   if (frame.kind == HostFrameKind::kGoodbye || frame.kind == HostFrameKind::kWake) return;
   wake(peer, {.kind = HostFrameKind::kGoodbye, .channel = frame.channel});

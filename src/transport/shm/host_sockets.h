@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,7 +45,10 @@ enum class HostFrameKind : uint32_t {
   // The receiver's message (id: operation, bytes: offset, phase, message) was read, as in a lane.
   kRead = 6,
   kParcel = 7,  // with a descriptor, or without: descriptor_exchange.h
+  kBytes = 8,   // followed by `bytes`, at most kMostFrameBytes, of the stream `id`: host_streams.h
 };
+
+inline constexpr size_t kMostFrameBytes = 4096;
 
 struct HostFrame {
   HostFrameKind kind = HostFrameKind::kWake;
@@ -80,8 +85,9 @@ class HostSockets {
   struct Stream {
     UniqueFd fd;
     std::unique_ptr<HandshakeExchange> exchange;
-    std::array<std::byte, sizeof(HostFrame)> in{};
+    std::array<std::byte, sizeof(HostFrame) + kMostFrameBytes> in;
     size_t in_bytes = 0;
+    size_t wanted_bytes = sizeof(HostFrame);  // of the frame that is being read
     std::vector<UniqueFd> descriptors;
     const Handshake& handshake() const { return exchange->handshake(); }
   };
@@ -99,15 +105,17 @@ class HostSockets {
   enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
 
   Status enter(HostChannel& channel);
-  // The last channel ends the connections, and waits for full sockets until `deadline_ns` of the monotonic clock.
-  void leave(HostChannel& channel, int64_t deadline_ns);
+  // The last channel ends the connections. Their goodbye waits for full sockets until `goodbye_ns` of the monotonic
+  // clock; nullopt: there is none.
+  void leave(HostChannel& channel, std::optional<int64_t> goodbye_ns);
   // Handles what has arrived on all sockets. True if there was anything.
   Result<bool> poll(const HostChannel& by) TRESTLE_REQUIRES(mutex_);
   void set_address(int32_t peer, const std::string& address, const std::string& name) TRESTLE_REQUIRES(mutex_);
   void make_room() TRESTLE_REQUIRES(mutex_);
   Status want(int32_t peer) TRESTLE_REQUIRES(mutex_);
   // False: the socket is full, or there is no connection.
-  Result<bool> send(int32_t peer, const HostFrame& frame, int fd) TRESTLE_REQUIRES(mutex_);
+  Result<bool> send(int32_t peer, const HostFrame& frame, int fd, std::span<const std::byte> bytes = {})
+      TRESTLE_REQUIRES(mutex_);
   // On whichever connection exists.
   void wake(int32_t peer, const HostFrame& frame) TRESTLE_REQUIRES(mutex_);
   // Sends frames on every connection with the peer, or gives them to the one that is being made. by_out, by_in: how
@@ -135,14 +143,15 @@ class HostSockets {
 
   // host_sockets.cpp
   Status open() TRESTLE_REQUIRES(mutex_);
-  void end(int64_t deadline_ns) TRESTLE_REQUIRES(mutex_);
+  void end(std::optional<int64_t> goodbye_ns) TRESTLE_REQUIRES(mutex_);
   Status watch(int fd, Source source, uint32_t index) TRESTLE_REQUIRES(mutex_);
   Result<bool> poll_all() TRESTLE_REQUIRES(mutex_);
   Result<int> poll_once() TRESTLE_REQUIRES(mutex_);
   void read_stream(int32_t peer, Stream& stream) TRESTLE_REQUIRES(mutex_);
   // Reads all frames that have arrived. True: the stream has ended.
   Result<bool> step_frames(int32_t peer, Stream& stream) TRESTLE_REQUIRES(mutex_);
-  void deliver(int32_t peer, const HostFrame& frame, UniqueFd fd) TRESTLE_REQUIRES(mutex_);
+  Status take_frame(int32_t peer, Stream& stream) TRESTLE_REQUIRES(mutex_);
+  void deliver(int32_t peer, const HostFrame& frame, UniqueFd fd, std::string bytes) TRESTLE_REQUIRES(mutex_);
   Status read_final_frames(int32_t peer) TRESTLE_REQUIRES(mutex_);
   Status ended(int32_t peer, Stream& stream) TRESTLE_REQUIRES(mutex_);
   void lose(int32_t peer, Error why) TRESTLE_REQUIRES(mutex_);

@@ -60,6 +60,7 @@ Status Receiver::on_frame(const HostFrame& frame, UniqueFd fd) {
     case HostFrameKind::kGoodbye:
     case HostFrameKind::kRead:
     case HostFrameKind::kParcel:
+    case HostFrameKind::kBytes:
       break;
   }
   if (!status.ok()) return Error{status.error().code, channel_.name(peer_) + ": " + status.error().message};

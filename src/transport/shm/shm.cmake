@@ -5,6 +5,7 @@ target_sources(trestle_transport PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/host_sockets.cpp
   ${CMAKE_CURRENT_LIST_DIR}/host_connect.cpp
   ${CMAKE_CURRENT_LIST_DIR}/host_channel.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/host_streams.cpp
   ${CMAKE_CURRENT_LIST_DIR}/peer_memory.cpp
   ${CMAKE_CURRENT_LIST_DIR}/receiver.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sender.cpp

@@ -34,6 +34,16 @@ void add_up(trestleComm_t comm, float sum) {
   EXPECT_EQ(data, sum);
 }
 
+// More than the board of small collectives takes.
+void send_to_all(trestleComm_t comm, int ranks) {
+  constexpr size_t kCount = 100'000;
+  std::vector<float> mine(kCount * static_cast<size_t>(ranks), 1.0f);
+  std::vector<float> theirs(mine.size());
+  EXPECT_TRUE(succeeded(trestleAllToAll(mine.data(), theirs.data(), kCount, trestleFloat32, comm, nullptr), comm));
+  EXPECT_TRUE(succeeded(trestleCommSynchronize(comm), comm));
+  EXPECT_EQ(theirs, mine);
+}
+
 void destroy_all(const std::vector<trestleComm_t>& comms) {
   for (trestleComm_t comm : comms) EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
 }
@@ -64,6 +74,31 @@ TEST(DescriptorLimit, SoftIsRaised) {
         "open files (ulimit -n) is raised from " + outcomes[static_cast<size_t>(rank)].result + " to ";
     EXPECT_TRUE(ranks::contains(log, said)) << said << " in " << log;
   }
+}
+
+// What the parts share goes on when the communicator that they come from has ended.
+TEST(DescriptorLimit, PartsOnOneHostNeedThreeEach) {
+  constexpr int kRanks = 5;
+  constexpr int kParts = 12;
+  ranks::Job job;
+  job.ranks = kRanks;
+  job.body = [](ranks::Process& process) {
+    std::vector<trestleComm_t> parts(kParts);
+    trestleComm_t whole = nullptr;
+    ASSERT_TRUE(succeeded(ranks::join(process, {.ranks = kRanks}, &whole)));
+    add_up(whole, kRanks);
+    send_to_all(whole, kRanks);
+    const rlim_t before = open_now();
+    for (trestleComm_t& part : parts) {
+      ASSERT_TRUE(succeeded(trestleCommSplit(whole, 0, -process.rank, &part, nullptr), whole));
+      send_to_all(part, kRanks);
+    }
+    EXPECT_LE(open_now(), before + 3 * kParts);
+    EXPECT_TRUE(succeeded(trestleCommDestroy(whole)));
+    for (trestleComm_t part : parts) add_up(part, kRanks);
+    destroy_all(parts);
+  };
+  ranks::expect_ended_well(ranks::run(job));
 }
 
 // Rank 1 has the low limit. Both ranks hear of it, and what they have goes on.
