@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,14 +38,16 @@ int say(const trestle::Result<std::string>& text) {
   return 0;
 }
 
-struct Arguments {
-  trestle::TopologyOptions topology;
-  trestle::EnvOptions env;
+struct EnvArguments {
+  trestle::EnvOptions shown;
   bool markdown = false;
+};
+
+struct PlanArguments {
+  trestle::TopologyOptions topology;
   std::string collective;
   std::string bytes;
   std::string type = "float";
-  std::string out;
 };
 
 int run(trestle::RunCommand& command) {
@@ -52,12 +55,10 @@ int run(trestle::RunCommand& command) {
   return status.ok() ? status.value() : say(status.error());
 }
 
-// For subcommands that need the variables: reports a value that cannot be read instead of ignoring it.
-template <class Describe>
-int with_config(Describe describe) {
+// Reports a variable that cannot be read instead of ignoring it.
+int run(const trestle::Command& command) {
   const auto& config = trestle::process_config_result();
-  if (!config.ok()) return say(config.error());
-  return say(describe(config.value()));
+  return say(config.ok() ? command.run(config.value()) : config.error());
 }
 
 // `trestle help sim paper` is `trestle sim paper --help`, and `trestle version` is `trestle --version`.
@@ -101,23 +102,35 @@ std::optional<int> parse(CLI::App& app, trestle::RunCommand& run_command, std::v
   return std::nullopt;
 }
 
-CLI::App* add_env(CLI::App& app, Arguments& arguments) {
+trestle::Command add_env(CLI::App& app, EnvArguments& arguments) {
   CLI::App* env = app.add_subcommand("env", "Print the environment variables with their values");
-  env->add_option("word", arguments.env.word, "Only those with this word in their name, value or meaning");
-  env->add_flag("--changed", arguments.env.changed, "Only those that have another value than the default");
-  env->add_flag("--json", arguments.env.json, "Print a JSON list");
+  env->add_option("word", arguments.shown.word, "Only those with this word in their name, value or meaning");
+  env->add_flag("--changed", arguments.shown.changed, "Only those that have another value than the default");
+  env->add_flag("--json", arguments.shown.json, "Print a JSON list");
   env->add_flag("--markdown", arguments.markdown, "Print docs/environment.md instead");
-  return env;
+  return {env, [&arguments](const auto& config) { return trestle::env_text(config, arguments.shown); }};
 }
 
-void add_plan(CLI::App& app, Arguments& arguments) {
+trestle::Command add_plan(CLI::App& app) {
+  const auto o = std::make_shared<PlanArguments>();
   CLI::App* plan = app.add_subcommand("plan", "Explain which schedule is chosen, from which candidates, and why");
-  plan->add_option("collective", arguments.collective, "all_reduce, all_gather, ...")->required();
-  plan->add_option("bytes", arguments.bytes,
+  plan->add_option("collective", o->collective, "all_reduce, all_gather, ...")->required();
+  plan->add_option("bytes", o->bytes,
                    "Size of the buffer: 1.5M; or, for all-gather-v and reduce-scatter-v, one per rank: 1M,4K,4K,0")
       ->required();
-  plan->add_option("--type", arguments.type, "Element type (float)");
-  trestle::add_topology_options(*plan, arguments.topology);
+  plan->add_option("--type", o->type, "Element type (float)");
+  trestle::add_topology_options(*plan, o->topology);
+  return {plan, [o](const auto& config) {
+            return trestle::describe_plan(o->topology, config, o->collective, o->bytes, o->type);
+          }};
+}
+
+trestle::Command add_calibrate(CLI::App& app) {
+  const auto out = std::make_shared<std::string>();
+  CLI::App* calibrate = app.add_subcommand(
+      "calibrate", "Measure the links between the ranks of a job: trestle run -n 8 -- trestle calibrate");
+  calibrate->add_option("--out", *out, "Topology file to write");
+  return {calibrate, [out](const auto& config) { return trestle::calibrate(config, *out); }};
 }
 
 }  // namespace
@@ -125,30 +138,20 @@ void add_plan(CLI::App& app, Arguments& arguments) {
 int main(int argc, char** argv) {
   CLI::App app("Trestle: collective communication between ranks, over all their links", "trestle");
   app.require_subcommand(1);
-  Arguments arguments;
+  EnvArguments env;
   trestle::RunCommand run_command(app);
-  const CLI::App* env = add_env(app, arguments);
-  const trestle::TopoCommand topo(app);
-  add_plan(app, arguments);
-  const trestle::SimCommand sim(app);
-  const trestle::TrainCommand train(app);
-  CLI::App* calibrate = app.add_subcommand(
-      "calibrate", "Measure the links between the ranks of a job: trestle run -n 8 -- trestle calibrate");
-  calibrate->add_option("--out", arguments.out, "Topology file to write");
+  std::vector<trestle::Command> commands;
+  commands.push_back(add_env(app, env));
+  commands.push_back(trestle::add_topo_command(app));
+  commands.push_back(add_plan(app));
+  commands.push_back(trestle::add_sim_command(app));
+  commands.push_back(trestle::add_train_command(app));
+  commands.push_back(add_calibrate(app));
   app.set_version_flag("--version", trestle_version(), "Print the version");
   app.add_subcommand("version", "Print the version");
   app.add_subcommand("help", "Print the options of a subcommand: trestle help plan");
-
   if (const auto ended = parse(app, run_command, as_flags(argc, argv))) return *ended;
   if (run_command.parsed()) return run(run_command);
-  if (sim.parsed()) return with_config([&](const auto& config) { return sim.run(config); });
-  if (train.parsed()) return with_config([&](const auto& config) { return train.run(config); });
-  if (env->parsed() && arguments.markdown) return say(trestle::config_markdown());
-  if (env->parsed()) return with_config([&](const auto& config) { return trestle::env_text(config, arguments.env); });
-  if (calibrate->parsed())
-    return with_config([&](const auto& config) { return trestle::calibrate(config, arguments.out); });
-  if (topo.parsed()) return with_config([&](const auto& config) { return topo.run(config); });
-  return with_config([&](const auto& config) {
-    return describe_plan(arguments.topology, config, arguments.collective, arguments.bytes, arguments.type);
-  });
+  if (env.markdown) return say(trestle::config_markdown());
+  return run(*std::ranges::find_if(commands, [](const trestle::Command& each) { return each.app->parsed(); }));
 }

@@ -1,7 +1,7 @@
 #include "cli/sim/design_commands.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,17 +12,15 @@
 
 namespace trestle {
 
-// As on the command line; "" or 0 if not given.
-struct DesignCommandOptions {
-  CLI::App* advise = nullptr;
-  CLI::App* train = nullptr;
+namespace {
+
+// As on the command line; "" if not given.
+struct AdviseOptions {
   std::string topology_file;
   std::string bytes = "256M";
   std::string chunks = "64";
   bool json = false;
 };
-
-namespace {
 
 Result<uint32_t> count_of(const std::string& option, const std::string& text, int64_t most) {
   const Result<int64_t> count = parse_integer(text);
@@ -33,7 +31,7 @@ Result<uint32_t> count_of(const std::string& option, const std::string& text, in
   return static_cast<uint32_t>(count.value());
 }
 
-Result<std::vector<NamedTopology>> systems_of(const DesignCommandOptions& options) {
+Result<std::vector<NamedTopology>> systems_of(const AdviseOptions& options) {
   std::vector<NamedTopology> systems;
   if (!options.topology_file.empty()) {
     Topology topology = TRY(read_topology_file(options.topology_file));
@@ -46,7 +44,7 @@ Result<std::vector<NamedTopology>> systems_of(const DesignCommandOptions& option
   return systems;
 }
 
-Result<std::string> run_advise(const DesignCommandOptions& options) {
+Result<std::string> run_advise(const AdviseOptions& options) {
   const Result<int64_t> bytes = parse_bytes(options.bytes);
   if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
   if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
@@ -65,26 +63,20 @@ Result<std::string> run_advise(const DesignCommandOptions& options) {
 
 }  // namespace
 
-DesignCommands::DesignCommands(CLI::App& sim) : options_(std::make_unique<DesignCommandOptions>()) {
-  DesignCommandOptions& o = *options_;
-  o.advise = sim.add_subcommand("advise", "Show whether the dimensions' bandwidths fit, and where more would help");
-  o.advise->add_option("--topo", o.topology_file, "JSON topology file (the paper's six systems)");
-  o.advise->add_option("--chunks", o.chunks, "Number of chunks (64)");
-  o.advise->add_flag("--json", o.json, "Print one JSON object");
-  o.advise->add_option("--bytes", o.bytes, "Bytes per rank of the all-reduce (256M)");
-  o.train = sim.add_subcommand("train", "Moved: trestle train study");
-  o.train->allow_extras();
-}
-
-DesignCommands::~DesignCommands() = default;
-
-bool DesignCommands::parsed() const {
-  return options_->advise->parsed() || options_->train->parsed();
-}
-
-Result<std::string> DesignCommands::run() const {
-  if (options_->advise->parsed()) return run_advise(*options_);
-  return invalid_argument("sim train is now trestle train study, with the same options");
+std::vector<Command> add_design_commands(CLI::App& sim) {
+  const auto o = std::make_shared<AdviseOptions>();
+  CLI::App* advise =
+      sim.add_subcommand("advise", "Show whether the dimensions' bandwidths fit, and where more would help");
+  advise->add_option("--topo", o->topology_file, "JSON topology file (the paper's six systems)");
+  advise->add_option("--chunks", o->chunks, "Number of chunks (64)");
+  advise->add_flag("--json", o->json, "Print one JSON object");
+  advise->add_option("--bytes", o->bytes, "Bytes per rank of the all-reduce (256M)");
+  CLI::App* train = sim.add_subcommand("train", "Moved: trestle train study");
+  train->allow_extras();
+  const auto moved = [](const Config&) -> Result<std::string> {
+    return invalid_argument("sim train is now trestle train study, with the same options");
+  };
+  return {{advise, [o](const Config&) { return run_advise(*o); }}, {train, moved}};
 }
 
 }  // namespace trestle

@@ -1,36 +1,17 @@
 // `trestle sim advise`: its options and what it prints. And `trestle sim train`, which only names the command that
-// replaced it. Owned by main; one thread.
+// replaced it.
 #pragma once
 
-#include <memory>
-#include <string>
+#include <cstdint>
+#include <vector>
 
-#include "base/result.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/command.h"
 
 namespace trestle {
 
 inline constexpr int64_t kMostChunks = 65536;  // that the options of simulations take
 
-struct DesignCommandOptions;
-
-class DesignCommands {
- public:
-  // Adds both subcommands to `sim`, which must outlive this object.
-  explicit DesignCommands(CLI::App& sim);
-  ~DesignCommands();
-  DesignCommands(const DesignCommands&) = delete;
-  DesignCommands& operator=(const DesignCommands&) = delete;
-
-  bool parsed() const;
-  // Returns the text for standard output. Errors are one sentence.
-  Result<std::string> run() const;
-
- private:
-  std::unique_ptr<DesignCommandOptions> options_;
-};
+// Adds both to `sim`.
+std::vector<Command> add_design_commands(CLI::App& sim);
 
 }  // namespace trestle

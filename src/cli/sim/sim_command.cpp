@@ -17,9 +17,11 @@
 
 namespace trestle {
 
+namespace {
+
 // As on the command line; "" if not given.
 struct SimCommandOptions {
-  std::unique_ptr<DesignCommands> design;
+  std::vector<Command> designs;
   CLI::App* sim = nullptr;
   CLI::App* paper = nullptr;
   std::string topology_file;
@@ -38,8 +40,6 @@ struct SimCommandOptions {
   bool json = false;
   bool reducing_switches = false;
 };
-
-namespace {
 
 Result<Collective> collective_of(const std::string& name) {
   const Collective collective = TRY(parse_collective(name));
@@ -171,18 +171,26 @@ Result<std::string> run_study(const SimCommandOptions& options) {
   return options.json ? study_json(study) : study_text(study);
 }
 
-Result<std::string> run_design(const SimCommandOptions& options) {
+Result<std::string> run_design(const SimCommandOptions& options, const Command& design, const Config& config) {
   // Options before the study's name belong to sim, and the study would ignore them.
   for (const CLI::Option* option : options.sim->parse_order()) {
     return invalid_argument(option->get_name() + " must follow the name of the study: trestle sim advise --topo FILE");
   }
-  return options.design->run();
+  return design.run(config);
+}
+
+Result<std::string> run(const SimCommandOptions& options, const Config& config) {
+  for (const Command& design : options.designs) {
+    if (design.app->parsed()) return run_design(options, design, config);
+  }
+  return options.paper->parsed() ? run_study(options) : run_sim(options, config);
 }
 
 }  // namespace
 
-SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOptions>()) {
-  SimCommandOptions& o = *options_;
+Command add_sim_command(CLI::App& app) {
+  const auto options = std::make_shared<SimCommandOptions>();
+  SimCommandOptions& o = *options;
   const auto add_shared = [&o](CLI::App* command) {
     command->add_option("--topo", o.topology_file, "JSON topology file");
     command->add_option("--collective", o.collective, "all_reduce, reduce_scatter or all_gather (all_reduce)");
@@ -216,18 +224,8 @@ SimCommand::SimCommand(CLI::App& app) : options_(std::make_unique<SimCommandOpti
   o.paper->add_option("--model", o.model,
                       "Model to compare with the paper's: steps, or engine, which takes minutes (steps)");
   o.paper->add_flag("--reducing-switches", o.reducing_switches, "Switches add and multicast (section 4.5)");
-  o.design = std::make_unique<DesignCommands>(*o.sim);
-}
-
-SimCommand::~SimCommand() = default;
-
-bool SimCommand::parsed() const {
-  return options_->sim->parsed();
-}
-
-Result<std::string> SimCommand::run(const Config& config) const {
-  if (options_->design->parsed()) return run_design(*options_);
-  return options_->paper->parsed() ? run_study(*options_) : run_sim(*options_, config);
+  o.designs = add_design_commands(*o.sim);
+  return {o.sim, [options](const Config& config) { return run(*options, config); }};
 }
 
 }  // namespace trestle

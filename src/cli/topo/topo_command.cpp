@@ -1,6 +1,7 @@
 #include "cli/topo/topo_command.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "base/host.h"
 #include "cli/plan/info.h"
@@ -11,14 +12,13 @@
 
 namespace trestle {
 
+namespace {
+
 struct TopoCommandOptions {
-  CLI::App* topo = nullptr;
   TopologyOptions topology;
   std::string picture;
   bool json = false;
 };
-
-namespace {
 
 // The dimensions that the command line asks for, else those that a communicator of the job's ranks would have. None if
 // no dimensions are given.
@@ -61,31 +61,26 @@ Result<TopoView> view_of(const TopoCommandOptions& options, const Config& config
   return view;
 }
 
-}  // namespace
-
-TopoCommand::TopoCommand(CLI::App& app) : options_(std::make_unique<TopoCommandOptions>()) {
-  CLI::App* topo = app.add_subcommand("topo", "Draw this host, its network interfaces, and the dimensions");
-  options_->topo = topo;
-  add_topology_options(*topo, options_->topology);
-  topo->add_flag("--json", options_->json, "Print JSON; with dimensions it is a topology file");
-  topo->add_option("--plot", options_->picture, "Also write an SVG picture to this file");
-  topo->add_option("--svg", options_->picture)->group("");  // its first name
-}
-
-TopoCommand::~TopoCommand() = default;
-
-bool TopoCommand::parsed() const {
-  return options_->topo->parsed();
-}
-
-Result<std::string> TopoCommand::run(const Config& config) const {
+Result<std::string> run_topo(const TopoCommandOptions& options, const Config& config) {
   const RailRequest request = TRY(rail_request(config));
   Machine machine = TRY(read_machine(request, usable_cpu_mask()));
   RanksOfJob job = TRY(gather_ranks(config, machine));
   if (job.rank != 0) return std::string();
-  const TopoView view = TRY(view_of(*options_, config, request, std::move(machine), std::move(job)));
-  if (!options_->picture.empty()) TRY(write_file(options_->picture, topo_svg(view)));
-  return options_->json ? topo_json(view) : topo_text(view);
+  const TopoView view = TRY(view_of(options, config, request, std::move(machine), std::move(job)));
+  if (!options.picture.empty()) TRY(write_file(options.picture, topo_svg(view)));
+  return options.json ? topo_json(view) : topo_text(view);
+}
+
+}  // namespace
+
+Command add_topo_command(CLI::App& app) {
+  const auto options = std::make_shared<TopoCommandOptions>();
+  CLI::App* topo = app.add_subcommand("topo", "Draw this host, its network interfaces, and the dimensions");
+  add_topology_options(*topo, options->topology);
+  topo->add_flag("--json", options->json, "Print JSON; with dimensions it is a topology file");
+  topo->add_option("--plot", options->picture, "Also write an SVG picture to this file");
+  topo->add_option("--svg", options->picture)->group("");  // its first name
+  return {topo, [options](const Config& config) { return run_topo(*options, config); }};
 }
 
 }  // namespace trestle

@@ -1,12 +1,15 @@
 #include "cli/train/train_command.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/train/choose.h"
 #include "cli/train/study.h"
 #include "cli/train/train.h"
 
 namespace trestle {
+
+namespace {
 
 struct TrainCommandOptions {
   CLI::App* train = nullptr;
@@ -16,8 +19,6 @@ struct TrainCommandOptions {
   ChooseOptions choice;
   StudyOptions studied;
 };
-
-namespace {
 
 std::string policy_names() {
   std::string names;
@@ -88,34 +89,30 @@ CLI::App* add_study(CLI::App& train, StudyOptions& o) {
   return command;
 }
 
-}  // namespace
-
-TrainCommand::TrainCommand(CLI::App& app) : options_(std::make_unique<TrainCommandOptions>()) {
-  options_->train = app.add_subcommand("train", "Predict a training step under every policy that orders its gradients");
-  add_step_options(*options_->train, options_->given);
-  options_->choose = add_choose(*options_->train, options_->choice);
-  options_->study = add_study(*options_->train, options_->studied);
-}
-
-TrainCommand::~TrainCommand() = default;
-
-bool TrainCommand::parsed() const {
-  return options_->train->parsed();
-}
-
-Result<std::string> TrainCommand::run(const Config& config) const {
-  const bool chooses = options_->choose->parsed();
-  if (!chooses && !options_->study->parsed()) {
-    TrainOptions given = options_->given;
+Result<std::string> run_train(const TrainCommandOptions& options, const Config& config) {
+  const bool chooses = options.choose->parsed();
+  if (!chooses && !options.study->parsed()) {
+    TrainOptions given = options.given;
     given.config = config;
     return train(given);
   }
   // Options before the subcommand's name belong to train, and the subcommand would ignore them.
   const std::string name = chooses ? "choose" : "study";
-  for (const CLI::Option* option : options_->train->parse_order()) {
+  for (const CLI::Option* option : options.train->parse_order()) {
     return Error{Code::kInvalidArgument, option->get_name() + " must follow the subcommand: trestle train " + name};
   }
-  return chooses ? choose_collective(options_->choice) : study_iterations(options_->studied);
+  return chooses ? choose_collective(options.choice) : study_iterations(options.studied);
+}
+
+}  // namespace
+
+Command add_train_command(CLI::App& app) {
+  const auto options = std::make_shared<TrainCommandOptions>();
+  options->train = app.add_subcommand("train", "Predict a training step under every policy that orders its gradients");
+  add_step_options(*options->train, options->given);
+  options->choose = add_choose(*options->train, options->choice);
+  options->study = add_study(*options->train, options->studied);
+  return {options->train, [options](const Config& config) { return run_train(*options, config); }};
 }
 
 }  // namespace trestle
