@@ -42,7 +42,6 @@ Status check(const PaperCase& paper_case) {
   if (!known) return invalid_argument("the paper's model has all-reduce, reduce-scatter and all-gather only");
   if (paper_case.bytes == 0) return invalid_argument("an operation on no bytes");
   if (paper_case.chunks == 0) return invalid_argument("an operation in no chunks");
-  static constexpr uint32_t kMostChunks = 65536;
   if (paper_case.chunks > kMostChunks) {
     return invalid_argument(std::to_string(paper_case.chunks) + " chunks, at most " + std::to_string(kMostChunks));
   }

@@ -15,6 +15,8 @@
 
 namespace trestle {
 
+inline constexpr uint32_t kMostChunks = 65536;
+
 struct PaperCase {
   Topology topology;                               // every dimension has a bandwidth; a latency that is not given is 0
   Collective collective = Collective::kAllReduce;  // or kReduceScatter, kAllGather

@@ -26,6 +26,12 @@ std::span<const PaperSystem> paper_systems() {
   return kSystems;
 }
 
+std::vector<NamedTopology> named_paper_systems() {
+  std::vector<NamedTopology> systems;
+  for (const PaperSystem& system : kSystems) systems.push_back({std::string(system.name), to_topology(system)});
+  return systems;
+}
+
 Topology to_topology(const PaperSystem& system) {
   Topology topology;
   topology.reason = "system " + std::string(system.name) + " of Themis, table 2";

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "topology/topology.h"
 
@@ -24,6 +26,12 @@ struct PaperSystem {
 
 std::span<const PaperSystem> paper_systems();
 Topology to_topology(const PaperSystem& system);
+
+struct NamedTopology {
+  std::string name;
+  Topology topology;  // every dimension has a bandwidth
+};
+std::vector<NamedTopology> named_paper_systems();
 
 // The paper's results for an all-reduce of 100 MB to 1 GB in 64 chunks: means over systems and sizes (section 6.1).
 struct PaperReport {

@@ -175,20 +175,12 @@ Result<std::vector<const Workload*>> chosen(const std::string& name) {
   return all;
 }
 
-std::vector<NamedTopology> all_paper_systems() {
-  std::vector<NamedTopology> systems;
-  for (const PaperSystem& system : paper_systems()) {
-    systems.push_back({std::string(system.name), to_topology(system)});
-  }
-  return systems;
-}
-
 }  // namespace
 
 Result<TrainingStudy> study_training(const TrainingRequest& request) {
   TRY(check(request));
   const std::vector<const Workload*> wanted = TRY(chosen(request.workload));
-  const std::vector<NamedTopology> systems = request.systems.empty() ? all_paper_systems() : request.systems;
+  const std::vector<NamedTopology> systems = request.systems.empty() ? named_paper_systems() : request.systems;
   TrainingStudy study;
   for (const Policy& policy : policies()) study.variants.emplace_back(policy.name);
   study.variants.emplace_back(kIdeal);

@@ -11,14 +11,9 @@
 #include "base/result.h"
 #include "gradient/layers/iteration.h"
 #include "gradient/layers/layer_networks.h"
-#include "topology/topology.h"
+#include "study/paper_systems.h"
 
 namespace trestle {
-
-struct NamedTopology {
-  std::string name;
-  Topology topology;  // every dimension has a bandwidth
-};
 
 struct TrainingRequest {
   std::vector<NamedTopology> systems;  // empty: the paper's six

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/text/value_text.h"
+#include "cli/option_values.h"
 #include "cli/sim/advice_text.h"
+#include "study/paper.h"
 #include "study/paper_systems.h"
-#include "study/training.h"
 
 namespace trestle {
 
@@ -22,37 +22,14 @@ struct AdviseOptions {
   bool json = false;
 };
 
-Result<uint32_t> count_of(const std::string& option, const std::string& text, int64_t most) {
-  const Result<int64_t> count = parse_integer(text);
-  if (!count.ok()) return invalid_argument(option + ": " + count.error().message);
-  if (count.value() < 1 || count.value() > most) {
-    return invalid_argument(option + ": " + text + " is not from 1 to " + std::to_string(most));
-  }
-  return static_cast<uint32_t>(count.value());
-}
-
-Result<std::vector<NamedTopology>> systems_of(const AdviseOptions& options) {
-  std::vector<NamedTopology> systems;
-  if (!options.topology_file.empty()) {
-    Topology topology = TRY(read_topology_file(options.topology_file));
-    systems.push_back({options.topology_file, std::move(topology)});
-    return systems;
-  }
-  for (const PaperSystem& system : paper_systems()) {
-    systems.push_back({std::string(system.name), to_topology(system)});
-  }
-  return systems;
-}
-
 Result<std::string> run_advise(const AdviseOptions& options) {
-  const Result<int64_t> bytes = parse_bytes(options.bytes);
-  if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
-  if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
   AdviceRequest request;
-  request.bytes = static_cast<uint64_t>(bytes.value());
-  request.chunks = TRY(count_of("--chunks", options.chunks, kMostChunks));
+  request.bytes = TRY(bytes_value("--bytes", options.bytes));
+  request.chunks = TRY(count_value("--chunks", options.chunks, 1, kMostChunks));
   std::vector<NamedAdvice> all;
-  for (const NamedTopology& system : TRY(systems_of(options))) {
+  std::vector<NamedTopology> systems = TRY(systems_in(options.topology_file));
+  if (systems.empty()) systems = named_paper_systems();
+  for (const NamedTopology& system : systems) {
     request.topology = system.topology;
     const Result<Advice> advice = advise(request);
     if (!advice.ok()) return invalid_argument(system.name + ": " + advice.error().message);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cli/sim/sim_run.h"
-#include "study/paper_systems.h"
 
 namespace trestle {
 namespace {
@@ -19,12 +18,8 @@ class Study {
     study_.reducing_switches = request.reducing_switches;
     study_.gap_model = request.gap_model;
     study_.variants = schedule_variants();
-    systems_ = request.systems;
-    if (systems_.empty()) {
-      for (const PaperSystem& system : paper_systems())
-        systems_.push_back({std::string(system.name), to_topology(system)});
-    }
-    for (StudySystem& system : systems_) {
+    systems_ = request.systems.empty() ? named_paper_systems() : request.systems;
+    for (NamedTopology& system : systems_) {
       for (Dimension& dimension : system.topology.dimensions) {
         if (request.reducing_switches) dimension.in_network_reduction = dimension.kind == DimensionKind::kSwitch;
         reduces_ = reduces_ || dimension.in_network_reduction;
@@ -33,19 +28,19 @@ class Study {
   }
 
   Result<PaperStudy> run() {
-    for (const StudySystem& system : systems_) TRY(run_system(system));
+    for (const NamedTopology& system : systems_) TRY(run_system(system));
     average();
-    for (const StudySystem& system : systems_) {
+    for (const NamedTopology& system : systems_) {
       if (in_sweep(system)) TRY(sweep(system));
     }
-    for (const StudySystem& system : systems_) {
+    for (const NamedTopology& system : systems_) {
       if (!reduces_) TRY(gaps(system));
     }
     return std::move(study_);
   }
 
  private:
-  PaperCase operation(const StudySystem& system, const ScheduleVariant& variant, uint64_t size_mib,
+  PaperCase operation(const NamedTopology& system, const ScheduleVariant& variant, uint64_t size_mib,
                       uint32_t chunks) const {
     PaperCase operation;
     operation.topology = system.topology;
@@ -61,7 +56,7 @@ class Study {
     return operation;
   }
 
-  Status run_system(const StudySystem& system) {
+  Status run_system(const NamedTopology& system) {
     StudyResult& result = study_.systems.emplace_back();
     result.name = system.name;
     const uint64_t largest = std::ranges::max(request_.sizes_mib);
@@ -104,11 +99,11 @@ class Study {
   }
 
   // The paper sweeps the number of chunks on these two systems.
-  bool in_sweep(const StudySystem& system) const {
+  bool in_sweep(const NamedTopology& system) const {
     return !study_.paper_systems || system.name == "3D-SW_SW_SW_hetero" || system.name == "4D-Ring_FC_Ring_SW";
   }
 
-  Status sweep(const StudySystem& system) {
+  Status sweep(const NamedTopology& system) {
     const auto [smallest, largest] = std::ranges::minmax(request_.sizes_mib);
     for (const uint32_t chunks : request_.sweep_chunks) {
       SweepPoint point{system.name, chunks, {}};
@@ -125,13 +120,13 @@ class Study {
   }
 
   // Compares small data in many chunks and large data in few chunks.
-  Status gaps(const StudySystem& system) {
+  Status gaps(const NamedTopology& system) {
     const auto [smallest, largest] = std::ranges::minmax(request_.sizes_mib);
     if (request_.gap_model == SimModel::kSteps) TRY(gap(system, smallest, request_.chunks));
     return gap(system, largest, std::max(1u, request_.chunks / 8));
   }
 
-  Status gap(const StudySystem& system, uint64_t size_mib, uint32_t chunks) {
+  Status gap(const NamedTopology& system, uint64_t size_mib, uint32_t chunks) {
     GapPoint point;
     point.system = system.name;
     point.size_mib = size_mib;
@@ -160,7 +155,7 @@ class Study {
   }
 
   const StudyRequest& request_;
-  std::vector<StudySystem> systems_;
+  std::vector<NamedTopology> systems_;
   bool reduces_ = false;
   PaperStudy study_;
 };

@@ -11,21 +11,16 @@
 #include "cli/sim/sim_view.h"
 #include "cli/sim/variants.h"
 #include "sim/simulate_schedule.h"
-#include "topology/topology.h"
+#include "study/paper_systems.h"
 
 namespace trestle {
 
 inline constexpr uint32_t kStudySegments = 32;  // of a step's message, if messages are cut
 
-struct StudySystem {
-  std::string name;
-  Topology topology;
-};
-
 struct StudyRequest {
   Collective collective = Collective::kAllReduce;  // or kReduceScatter, kAllGather
   uint32_t chunks = 64;
-  std::vector<StudySystem> systems;  // empty: the paper's six
+  std::vector<NamedTopology> systems;  // empty: the paper's six
   // Of the whole data: before a reduce-scatter, after an all-gather.
   std::vector<uint64_t> sizes_mib = {100, 250, 500, 750, 1000};
   std::vector<uint32_t> sweep_chunks = {4, 8, 16, 32, 64, 128, 256, 512};

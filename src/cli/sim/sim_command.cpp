@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/value_text.h"
+#include "cli/option_values.h"
 #include "cli/sim/design_commands.h"
 #include "cli/sim/paper_study.h"
 #include "cli/sim/paper_study_svg.h"
@@ -51,22 +52,6 @@ Result<Collective> collective_of(const std::string& name) {
   return collective;
 }
 
-Result<uint64_t> bytes_of(const std::string& text) {
-  const Result<int64_t> bytes = parse_bytes(text);
-  if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
-  if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
-  return static_cast<uint64_t>(bytes.value());
-}
-
-Result<uint32_t> chunks_of(const std::string& text) {
-  const Result<int64_t> chunks = parse_integer(text);
-  if (!chunks.ok()) return invalid_argument("--chunks: " + chunks.error().message);
-  if (chunks.value() < 1 || chunks.value() > kMostChunks) {
-    return invalid_argument("--chunks: " + text + " is not from 1 to " + std::to_string(kMostChunks));
-  }
-  return static_cast<uint32_t>(chunks.value());
-}
-
 // --work-gbps and --work-launch.
 Result<SimWork> work_of(const SimCommandOptions& options, SimModel model) {
   static constexpr int64_t kMostGbps = 1'000'000;
@@ -75,11 +60,7 @@ Result<SimWork> work_of(const SimCommandOptions& options, SimModel model) {
   if (model != SimModel::kEngine)
     return invalid_argument("--work-gbps, --work-launch: only --model engine has reductions and copies that take time");
   if (options.work_gbps.empty()) return invalid_argument("--work-launch: needs --work-gbps");
-  const Result<int64_t> gbps = parse_integer(options.work_gbps);
-  if (!gbps.ok()) return invalid_argument("--work-gbps: " + gbps.error().message);
-  if (gbps.value() < 1 || gbps.value() > kMostGbps)
-    return invalid_argument("--work-gbps: " + options.work_gbps + " is not from 1 to " + std::to_string(kMostGbps));
-  work.mbps = static_cast<uint64_t>(gbps.value()) * 1000;
+  work.mbps = uint64_t{TRY(count_value("--work-gbps", options.work_gbps, 1, kMostGbps))} * 1000;
   if (options.work_launch.empty()) return work;
   const Result<int64_t> launch_ns = parse_duration_ns(options.work_launch);
   if (!launch_ns.ok()) return invalid_argument("--work-launch: " + launch_ns.error().message);
@@ -131,8 +112,8 @@ Result<SimCase> case_of(const SimCommandOptions& options, const Config& config) 
   sim_case.work = TRY(work_of(options, sim_case.model));
   TRY(read_rails(options, config, sim_case));
   operation.collective = TRY(collective_of(options.collective));
-  operation.bytes = TRY(bytes_of(options.bytes));
-  operation.chunks = TRY(chunks_of(options.chunks));
+  operation.bytes = TRY(bytes_value("--bytes", options.bytes));
+  operation.chunks = TRY(count_value("--chunks", options.chunks, 1, kMostChunks));
   operation.topology = TRY(read_topology_file(file));
   if (config.segment_bytes > 0) sim_case.segments.bytes = static_cast<uint64_t>(config.segment_bytes);
   sim_case.in_flight = static_cast<uint32_t>(config.phases_in_flight);
@@ -155,17 +136,14 @@ Result<std::string> run_study(const SimCommandOptions& options) {
   }
   StudyRequest request;
   request.collective = TRY(collective_of(options.collective));
-  request.chunks = TRY(chunks_of(options.chunks));
+  request.chunks = TRY(count_value("--chunks", options.chunks, 1, kMostChunks));
   request.reducing_switches = options.reducing_switches;
   const auto model = parse_sim_model(options.model);
   if (!model.ok()) return invalid_argument("--model: " + model.error().message);
   if (model.value() == SimModel::kPaper)
     return invalid_argument("--model: sim paper compares the paper's model with steps or engine");
   request.gap_model = model.value();
-  if (!options.topology_file.empty()) {
-    Topology topology = TRY(read_topology_file(options.topology_file));
-    request.systems.push_back({options.topology_file, std::move(topology)});
-  }
+  request.systems = TRY(systems_in(options.topology_file));
   const PaperStudy study = TRY(study_paper(request));
   if (!options.plot_file.empty()) TRY(write_file(options.plot_file, study_svg(study)));
   return options.json ? study_json(study) : study_text(study);

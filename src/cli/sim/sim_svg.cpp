@@ -18,13 +18,6 @@ constexpr double kSimTop = 96;  // space for title and legend
 constexpr double kUtilizationHeight = 120;
 constexpr uint32_t kSimBins = 400;
 
-template <class... Values>
-std::string line_of(const char* format, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
 double color_at(const SimView& view, uint32_t chunk) {
   return view.chunks.size() < 2 ? 0 : static_cast<double>(chunk) / static_cast<double>(view.chunks.size() - 1);
 }
@@ -65,7 +58,7 @@ void draw_phase(Svg& svg, const SimView& view, const SimPhaseView& phase, const 
 
 void draw_lane(Svg& svg, const SimView& view, const SimLane& lane, const LaneLayout& layout) {
   const double busy = view.time_ns > 0 ? 100 * lane.busy_ns / view.time_ns : 0;
-  svg.text(layout.box.x, layout.box.y - 6, lane.name + line_of(" — busy %.1f %%", busy), 13);
+  svg.text(layout.box.x, layout.box.y - 6, lane.name + line(" — busy %.1f %%", busy), 13);
   svg.rectangle(layout.box, "#f2f2f2");
   if (view.time_ns <= 0) return;
   for (size_t i = 0; i < lane.phases.size(); ++i) draw_phase(svg, view, lane.phases[i], layout, layout.rows[i]);
@@ -83,7 +76,7 @@ void draw_legend(Svg& svg, const SimView& view) {
     }
   }
   x += 168;
-  svg.text(x, y + 11, line_of("chunk %zu", view.chunks.empty() ? size_t{0} : view.chunks.size() - 1), 12);
+  svg.text(x, y + 11, line("chunk %zu", view.chunks.empty() ? size_t{0} : view.chunks.size() - 1), 12);
   x += 90;
   svg.rectangle({x, y, 16, 16}, scale_color(0.3));
   svg.text(x + 22, y + 12, "reduce-scatter (full colour)", 12);
@@ -107,7 +100,7 @@ void draw_utilization(Svg& svg, const SimView& view, const SvgBox& box) {
   }
   const double mean_y = box.y + box.height * (1 - std::clamp(view.utilization, 0.0, 1.0));
   svg.line(box.x, mean_y, box.x + box.width, mean_y, "#b03030", true);
-  svg.text(box.x + box.width, box.y - 6, line_of("- - -  mean %.1f %%", 100 * view.utilization), 12, "end", "#b03030");
+  svg.text(box.x + box.width, box.y - 6, line("- - -  mean %.1f %%", 100 * view.utilization), 12, "end", "#b03030");
   svg.frame(box);
 }
 
@@ -125,10 +118,10 @@ std::string sim_svg(const SimView& view) {
   svg.text(kSimPlotX, 28,
            view.collective + " of " + bytes_text(static_cast<int64_t>(view.bytes)) + " per rank on " + view.sizes +
                " ranks: " + view.sched + (view.intra.empty() ? "" : " (" + view.intra + ")") +
-               line_of(", %zu chunks, model ", view.chunks.size()) + view.model,
+               line(", %zu chunks, model ", view.chunks.size()) + view.model,
            16);
   svg.text(kSimPlotX, 48,
-           "time " + time_text(view.time_ns) + line_of(", utilisation %.2f %%", 100 * view.utilization) + ", ideal " +
+           "time " + time_text(view.time_ns) + line(", utilisation %.2f %%", 100 * view.utilization) + ", ideal " +
                time_text(view.ideal_time_ns) + ", fluid bound " + time_text(view.fluid_bound_ns),
            13, "start", "#444444");
   draw_legend(svg, view);

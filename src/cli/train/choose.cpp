@@ -5,8 +5,8 @@
 
 #include "base/text/json.h"
 #include "base/text/value_text.h"
+#include "cli/option_values.h"
 #include "cli/text_line.h"
-#include "cli/train/option_values.h"
 #include "compress/choice.h"
 #include "gradient/network_cost.h"
 
@@ -35,10 +35,7 @@ Result<SparseExchange> exchange_of(const ChooseOptions& options) {
     if (text->empty()) return invalid_argument(std::string(option) + ": is needed to choose a collective");
   }
   SparseExchange exchange;
-  const Result<int64_t> bytes = parse_bytes(options.bytes);
-  if (!bytes.ok()) return invalid_argument("--bytes: " + bytes.error().message);
-  if (bytes.value() < 1) return invalid_argument("--bytes: must be at least 1");
-  exchange.bytes = static_cast<double>(bytes.value());
+  exchange.bytes = static_cast<double>(TRY(bytes_value("--bytes", options.bytes)));
   exchange.ratio = TRY(real_value("--ratio", options.ratio));
   if (!(exchange.ratio > 0 && exchange.ratio <= 1)) {
     return invalid_argument("--ratio: " + options.ratio + " is not above 0 and at most 1");

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text/value_text.h"
-#include "cli/train/option_values.h"
+#include "cli/option_values.h"
 
 namespace trestle {
 namespace {

@@ -1,24 +1,19 @@
 #include "cli/train/study.h"
 
-#include <utility>
-
-#include "cli/train/option_values.h"
+#include "cli/option_values.h"
 #include "cli/train/study_text.h"
+#include "study/paper.h"
 
 namespace trestle {
 namespace {
 
-constexpr int64_t kMostChunks = 65536;
 constexpr int64_t kMostSamples = 1 << 20;
 
 }  // namespace
 
 Result<std::string> study_iterations(const StudyOptions& options) {
   TrainingRequest request;
-  if (!options.topology_file.empty()) {
-    Topology topology = TRY(read_topology_file(options.topology_file));
-    request.systems.push_back({options.topology_file, std::move(topology)});
-  }
+  request.systems = TRY(systems_in(options.topology_file));
   request.workload = options.workload;
   request.accelerator = options.accelerator;
   request.chunks = TRY(count_value("--chunks", options.chunks, 1, kMostChunks));

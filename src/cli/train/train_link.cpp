@@ -3,7 +3,7 @@
 #include "base/text/value_text.h"
 #include "cli/plan/info.h"
 #include "cli/text_line.h"
-#include "cli/train/option_values.h"
+#include "cli/option_values.h"
 #include "cli/train/train_options.h"
 #include "gradient/policy/topk.h"
 

@@ -1,6 +1,6 @@
 #include "cli/train/train_loss.h"
 
-#include "cli/train/option_values.h"
+#include "cli/option_values.h"
 #include "cli/train/train_options.h"
 
 namespace trestle {

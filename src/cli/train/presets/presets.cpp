@@ -5,8 +5,8 @@
 
 #include "base/text/names.h"
 #include "base/text/value_text.h"
+#include "cli/option_values.h"
 #include "cli/text_line.h"
-#include "cli/train/option_values.h"
 
 namespace trestle {
 namespace {

@@ -1,5 +1,5 @@
-// Reads the values of `trestle train`'s options. Pure, any thread. Errors (kInvalidArgument) are one sentence that
-// begins with the option.
+// Reads the values of the command's options. Pure, but for systems_in(), which reads a file; any thread. Errors
+// (kInvalidArgument) are one sentence that begins with the option.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "study/paper_systems.h"
 
 namespace trestle {
 
-// kInvalidArgument.
 Result<double> finite_value(const std::string& option, const std::string& text);
 // Finite and not negative.
 Result<double> real_value(const std::string& option, const std::string& text);
@@ -18,6 +18,8 @@ Result<double> real_value(const std::string& option, const std::string& text);
 Result<std::vector<double>> real_list(const std::string& option, const std::string& text);
 // A whole number from `least` to `most`.
 Result<uint32_t> count_value(const std::string& option, const std::string& text, int64_t least, int64_t most);
+// Bytes as 1.5M, at least 1.
+Result<uint64_t> bytes_value(const std::string& option, const std::string& text);
 // As many words as `names` has, separated by commas.
 Result<std::vector<std::string>> named_words(const std::string& option, const std::string& text,
                                              const std::string& names);
@@ -30,5 +32,8 @@ struct RealPair {
 Result<RealPair> real_pair(const std::string& option, const std::string& text, const std::string& names);
 
 inline constexpr int64_t kMostWorkers = 1 << 30;
+
+// The system in the topology file; "": none. Errors: those of the file.
+Result<std::vector<NamedTopology>> systems_in(const std::string& topology_file);
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-#include "cli/train/option_values.h"
+#include "cli/option_values.h"
 
 #include <charconv>
 #include <cmath>
@@ -40,6 +40,13 @@ Result<uint32_t> count_value(const std::string& option, const std::string& text,
   return static_cast<uint32_t>(count.value());
 }
 
+Result<uint64_t> bytes_value(const std::string& option, const std::string& text) {
+  const Result<int64_t> bytes = parse_bytes(text);
+  if (!bytes.ok()) return invalid_argument(option + ": " + bytes.error().message);
+  if (bytes.value() < 1) return invalid_argument(option + ": must be at least 1");
+  return static_cast<uint64_t>(bytes.value());
+}
+
 Result<std::vector<std::string>> named_words(const std::string& option, const std::string& text,
                                              const std::string& names) {
   const std::vector<std::string> found = split(text, ',');
@@ -50,6 +57,12 @@ Result<std::vector<std::string>> named_words(const std::string& option, const st
 Result<RealPair> real_pair(const std::string& option, const std::string& text, const std::string& names) {
   const std::vector<std::string> found = TRY(named_words(option, text, names));
   return RealPair{TRY(real_value(option, found[0])), TRY(real_value(option, found[1]))};
+}
+
+Result<std::vector<NamedTopology>> systems_in(const std::string& topology_file) {
+  std::vector<NamedTopology> systems;
+  if (!topology_file.empty()) systems.push_back({topology_file, TRY(read_topology_file(topology_file))});
+  return systems;
 }
 
 }  // namespace trestle
