@@ -67,18 +67,6 @@ PackedRange packed_rows(const CudaCopy& copy, uint64_t row_bytes) {
   return packed_bytes(copy.dst, difference_of(copy.dst, copy.src) | strides, row_bytes);
 }
 
-PackedRange packed_conversion(const void* small, const void* wide, uint64_t elements, uint32_t small_bytes) {
-  PackedRange range;
-  range.elements = elements;
-  range.elements_are_aligned = beyond(small, small_bytes) == 0 && beyond(wide, sizeof(float)) == 0;
-  if (beyond(small, kPackBytes) != 0 || beyond(wide, kPackBytes) != 0) {
-    range.head = elements;
-  } else {
-    range.packs = elements * small_bytes / kPackBytes;
-  }
-  return range;
-}
-
 uint32_t blocks_for(const PackedRange& range, uint32_t per_pack, uint32_t together, uint32_t most) {
   const uint64_t for_packs = divided_up(range.packs, static_cast<uint64_t>(kThreadsPerBlock) * together);
   const uint64_t for_singles = divided_up(range.elements - range.packs * per_pack, kThreadsPerBlock);

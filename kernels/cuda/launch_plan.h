@@ -23,9 +23,6 @@ PackedRange packed_copy(const void* dst, const void* src, uint64_t bytes);
 // For rows of `row_bytes` bytes: also the strides are multiples of a pack then.
 PackedRange packed_rows(const CudaCopy& copy, uint64_t row_bytes);
 
-// For conversions: both buffers at multiples of 16, or no packs. `small_bytes`: of an element of the small type.
-PackedRange packed_conversion(const void* small, const void* wide, uint64_t elements, uint32_t small_bytes);
-
 // Blocks that have work, at most `most`, at least one. per_pack: elements of a pack; together: packs that a thread
 // moves at once.
 uint32_t blocks_for(const PackedRange& range, uint32_t per_pack, uint32_t together, uint32_t most);

@@ -1,9 +1,7 @@
-// Copies of rows and of runs, those of the board of devices, and conversions between the small floats and float32. See
-// kernels/copy.h and kernels/convert.h.
+// Copies of rows and of runs, and those of the board of devices. See kernels/copy.h.
 #include "kernels/cuda/access.cuh"
 #include "kernels/cuda/board_body.h"
 #include "kernels/cuda/board_machine.cuh"
-#include "kernels/elements.h"
 
 namespace trestle::kernels {
 namespace {
@@ -41,57 +39,6 @@ __device__ void copy_row(const PackedRange& range, unsigned char* dst, const uns
   }
 }
 
-// A pack of the small type becomes several packs of floats.
-template <class E>
-struct Converter {
-  using Stored = typename E::Stored;
-  static constexpr uint32_t kPerPack = kPackBytes / sizeof(Stored);
-  static constexpr uint32_t kFloatPacks = sizeof(float) / sizeof(Stored);
-
-  __device__ static void widen(const CudaConvert& work) {
-    const auto* const src = static_cast<const unsigned char*>(work.src);
-    auto* const dst = static_cast<unsigned char*>(work.dst);
-    for (uint64_t p = thread_of_grid(); p < work.range.packs; p += threads_of_grid()) {
-      const uint4 pack = load_pack(src, p);
-      Stored small[kPerPack];
-      memcpy(small, &pack, kPackBytes);
-      float values[kPerPack];
-#pragma unroll
-      for (uint32_t i = 0; i < kPerPack; ++i) values[i] = E::widen(small[i]);
-      uint4 packs[kFloatPacks];
-      memcpy(packs, values, sizeof(values));
-#pragma unroll
-      for (uint32_t i = 0; i < kFloatPacks; ++i) store_pack(dst, p * kFloatPacks + i, packs[i]);
-    }
-    const bool aligned = work.range.elements_are_aligned != 0;
-    for_single_elements<kPerPack>(work.range, [&](uint64_t i) {
-      store_one(work.dst, i, E::widen(load_one<Stored>(work.src, i, aligned)), aligned);
-    });
-  }
-
-  __device__ static void narrow(const CudaConvert& work) {
-    const auto* const src = static_cast<const unsigned char*>(work.src);
-    auto* const dst = static_cast<unsigned char*>(work.dst);
-    for (uint64_t p = thread_of_grid(); p < work.range.packs; p += threads_of_grid()) {
-      uint4 packs[kFloatPacks];
-#pragma unroll
-      for (uint32_t i = 0; i < kFloatPacks; ++i) packs[i] = load_pack(src, p * kFloatPacks + i);
-      float values[kPerPack];
-      memcpy(values, packs, sizeof(values));
-      Stored small[kPerPack];
-#pragma unroll
-      for (uint32_t i = 0; i < kPerPack; ++i) small[i] = E::narrow(values[i]);
-      uint4 pack;
-      memcpy(&pack, small, kPackBytes);
-      store_pack(dst, p, pack);
-    }
-    const bool aligned = work.range.elements_are_aligned != 0;
-    for_single_elements<kPerPack>(work.range, [&](uint64_t i) {
-      store_one(work.dst, i, E::narrow(load_one<float>(work.src, i, aligned)), aligned);
-    });
-  }
-};
-
 }  // namespace
 }  // namespace trestle::kernels
 
@@ -112,20 +59,6 @@ extern "C" __global__ void __launch_bounds__(256)
                                static_cast<const unsigned char*>(run.src));
   }
 }
-
-#define TRESTLE_CONVERT(name, type)                                                                \
-  extern "C" __global__ void __launch_bounds__(256)                                                \
-      widen_##name(const __grid_constant__ trestle::kernels::CudaConvert work) {                   \
-    trestle::kernels::Converter<trestle::kernels::Element<trestle::DataType::type>>::widen(work);  \
-  }                                                                                                \
-  extern "C" __global__ void __launch_bounds__(256)                                                \
-      narrow_##name(const __grid_constant__ trestle::kernels::CudaConvert work) {                  \
-    trestle::kernels::Converter<trestle::kernels::Element<trestle::DataType::type>>::narrow(work); \
-  }
-TRESTLE_CONVERT(half, kFloat16)
-TRESTLE_CONVERT(bfloat16, kBfloat16)
-TRESTLE_CONVERT(f8e4m3, kFloat8e4m3)
-TRESTLE_CONVERT(f8e5m2, kFloat8e5m2)
 
 // The board of devices: small collectives that copy, among ranks of one host (board.h).
 extern "C" __global__ void __launch_bounds__(trestle::kernels::kBoardThreads)

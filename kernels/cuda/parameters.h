@@ -61,11 +61,4 @@ struct CudaCopyRuns {
   CudaRun runs[kMostCudaRuns];
 };
 
-// Between a small float and float32. The range counts packs of the small one.
-struct CudaConvert {
-  PackedRange range;
-  void* dst = nullptr;
-  const void* src = nullptr;
-};
-
 }  // namespace trestle::kernels

@@ -82,12 +82,6 @@ Status DeviceKernels::load_moves() {
   copy_rows_ = TRY(find(code, "copy_rows"));
   copy_runs_ = TRY(find(code, "copy_runs"));
   board_copy_ = TRY(find_board(code, "board_copy"));
-  for (size_t t = 0; t < kDataTypes; ++t) {
-    const auto type = static_cast<DataType>(t);
-    if (!is_small_float(type)) continue;
-    types_[t].widen = TRY(find(code, std::string("widen_") + to_string(type)));
-    types_[t].narrow = TRY(find(code, std::string("narrow_") + to_string(type)));
-  }
   return {};
 }
 
@@ -175,30 +169,6 @@ Status DeviceKernels::copy_runs(std::span<const CopyRun> runs, StreamHandle* str
     blocks = std::max(blocks, kernels::blocks_for(range, range.pack_bytes, kMovesTogether, most));
   }
   return launch(copy_runs_, {blocks, work.count, kernels::kThreadsPerBlock}, work, stream);
-}
-
-Status DeviceKernels::convert(const Kernel& kernel, std::byte* dst, const std::byte* src,
-                              const kernels::PackedRange& range, uint32_t small_bytes, StreamHandle* stream) {
-  CHECK(kernel.handle != nullptr, "only small floats are converted");
-  if (range.elements == 0) return {};
-  kernels::CudaConvert work;
-  work.range = range;
-  work.dst = dst;
-  work.src = src;
-  const uint32_t blocks = kernels::blocks_for(range, kPackBytes / small_bytes, 1, kernel.most_blocks);
-  return launch(kernel, {blocks, 1, kernels::kThreadsPerBlock}, work, stream);
-}
-
-Status DeviceKernels::widen_to_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
-                                       StreamHandle* stream) {
-  const kernels::PackedRange range = kernels::packed_conversion(src, dst, elements, bytes_of(type));
-  return convert(types_[static_cast<size_t>(type)].widen, dst, src, range, bytes_of(type), stream);
-}
-
-Status DeviceKernels::narrow_from_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
-                                          StreamHandle* stream) {
-  const kernels::PackedRange range = kernels::packed_conversion(dst, src, elements, bytes_of(type));
-  return convert(types_[static_cast<size_t>(type)].narrow, dst, src, range, bytes_of(type), stream);
 }
 
 Status DeviceKernels::board(const kernels::CudaBoardCall& call, DataType type, std::optional<ReduceOp> op,

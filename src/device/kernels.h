@@ -2,7 +2,7 @@
 //
 // Shared by all users of the device, which must outlive it. Any thread. Everything is loaded when it is made, because
 // the driver may wait for all work of the device when it loads code. The contracts of sources, order and rounding are
-// those of the kernels for the CPU (kernels/reduce.h, convert.h, scale.h): equal bits, but for the bits of a NaN that
+// those of the kernels for the CPU (kernels/reduce.h, scale.h): equal bits, but for the bits of a NaN that
 // an addition or a multiplication makes.
 #pragma once
 
@@ -44,10 +44,6 @@ class DeviceKernels {
                    uint64_t rows, StreamHandle* stream);
   // At most kernels::kMostCudaRuns copies (CHECKed), in one launch. None may write what another one reads or writes.
   Status copy_runs(std::span<const CopyRun> runs, StreamHandle* stream);
-  // type: kFloat16, kBfloat16, kFloat8e4m3 or kFloat8e5m2 (CHECKed). dst and src are disjoint.
-  Status widen_to_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type, StreamHandle* stream);
-  Status narrow_from_float32(std::byte* dst, const std::byte* src, uint64_t elements, DataType type,
-                             StreamHandle* stream);
   // A call of the board of devices (kernels/cuda/board.h), whose elements are of this type. op: of a sum, built in;
   // else `call` counts bytes. The kernel waits for those of the other ranks. blocks: at most board_capacity() among all
   // that may wait on the device at the same time.
@@ -64,8 +60,6 @@ class DeviceKernels {
   struct OfType {
     std::array<std::array<Kernel, kernels::kCudaSourceVariants>, kReduceOps> reduce;
     Kernel scale;
-    Kernel widen;  // of small floats
-    Kernel narrow;
     std::array<Kernel, kReduceOps> board;
   };
 
@@ -76,8 +70,6 @@ class DeviceKernels {
   Status load_moves();
   Result<Kernel> find(ModuleHandle* code, const std::string& name, uint32_t threads = kernels::kThreadsPerBlock);
   Result<Kernel> find_board(ModuleHandle* code, const std::string& name);
-  Status convert(const Kernel& kernel, std::byte* dst, const std::byte* src, const kernels::PackedRange& range,
-                 uint32_t small_bytes, StreamHandle* stream);
   template <class Parameters>
   Status launch(const Kernel& kernel, LaunchShape shape, Parameters& parameters, StreamHandle* stream);
 

@@ -238,34 +238,5 @@ TEST_F(GpuKernels, CopyRowsOfAnyAlignment) {
   }
 }
 
-TEST_F(GpuKernels, ConvertEveryValue) {
-  constexpr size_t kValues = 65'536;
-  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat8e4m3, DataType::kFloat8e5m2}) {
-    const size_t count = type == DataType::kFloat16 || type == DataType::kBfloat16 ? kValues : 256;
-    for (size_t i = 0; i < count; ++i) std::memcpy(buffers_[0].data() + i * size_of(type), &i, size_of(type));
-    to_device(0);
-    std::vector<float> wide(count);
-    widen_to_float32(wide.data(), buffers_[0].data(), count, type);
-    ASSERT_TRUE(kernels_->widen_to_float32(on_device_[1], on_device_[0], count, type, stream_).ok());
-    from_device(1);
-    ASSERT_TRUE(same(buffers_[1].data(), reinterpret_cast<const std::byte*>(wide.data()), count, DataType::kFloat32,
-                     Nans::kEqual))
-        << to_string(type);
-    // Numbers of all sizes, most of which have to be rounded.
-    for (size_t i = 0; i < kValues; ++i) {
-      const auto bits = static_cast<uint32_t>(rng_.next());
-      std::memcpy(buffers_[2].data() + i * sizeof bits, &bits, sizeof bits);
-    }
-    to_device(2);
-    std::vector<float> values(kValues);
-    std::memcpy(values.data(), buffers_[2].data(), kValues * sizeof(float));
-    std::vector<std::byte> small(kValues * 2);
-    narrow_from_float32(small.data(), values.data(), kValues, type);
-    ASSERT_TRUE(kernels_->narrow_from_float32(on_device_[3], on_device_[2], kValues, type, stream_).ok());
-    from_device(3);
-    ASSERT_TRUE(same(buffers_[3].data(), small.data(), kValues, type, Nans::kEqual)) << to_string(type);
-  }
-}
-
 }  // namespace
 }  // namespace trestle

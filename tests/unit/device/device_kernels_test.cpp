@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernels/convert.h"
 #include "kernels/scale.h"
 #include "unit/device/with_fake_driver.h"
 
@@ -89,7 +88,6 @@ TEST_F(Kernels, LaunchNothingForNoElements) {
   EXPECT_TRUE(kernels_->scale(result_.data(), a_.data(), 0, DataType::kFloat32, b_.data(), stream_).ok());
   EXPECT_TRUE(kernels_->copy_rows(result_.data(), 16, a_.data(), 16, 0, 3, stream_).ok());
   EXPECT_TRUE(kernels_->copy_rows(result_.data(), 16, a_.data(), 16, 3, 0, stream_).ok());
-  EXPECT_TRUE(kernels_->widen_to_float32(result_.data(), a_.data(), 0, DataType::kFloat16, stream_).ok());
   EXPECT_EQ(fake().calls(), calls);
 }
 
@@ -122,33 +120,6 @@ TEST_F(Kernels, CopyRows) {
     for (size_t row = 0; row < 5; ++row) {
       EXPECT_EQ(std::memcmp(result_.data() + offset + 256 * row, a_.data() + offset + stride * row, 100), 0);
       EXPECT_EQ(result_[offset + 256 * row + 100], std::byte{}) << "beyond the row";
-    }
-  }
-}
-
-TEST_F(Kernels, ConvertSmallFloats) {
-  std::vector<float> values(kElements + 1);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) * 0.37F - 100;
-  const auto* const wide = reinterpret_cast<const std::byte*>(values.data());
-  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat8e4m3, DataType::kFloat8e5m2}) {
-    for (const size_t first : {0, 1}) {
-      const size_t skipped = first * size_of(type);
-      narrow_from_float32(expected_.data() + skipped, values.data() + first, kElements, type);
-      ASSERT_TRUE(
-          kernels_
-              ->narrow_from_float32(result_.data() + skipped, wide + first * sizeof(float), kElements, type, stream_)
-              .ok());
-      finish();
-      ASSERT_EQ(std::memcmp(result_.data() + skipped, expected_.data() + skipped, kElements * size_of(type)), 0);
-      std::vector<float> back(kElements + 1);
-      std::vector<float> back_expected(kElements + 1);
-      widen_to_float32(back_expected.data(), result_.data() + skipped, kElements, type);
-      ASSERT_TRUE(kernels_
-                      ->widen_to_float32(reinterpret_cast<std::byte*>(back.data()), result_.data() + skipped, kElements,
-                                         type, stream_)
-                      .ok());
-      finish();
-      EXPECT_EQ(back, back_expected);
     }
   }
 }

@@ -1,7 +1,6 @@
 // The kernels of the fake driver: the CPU's, over the same parameters and in the same parts.
 #include <cstring>
 
-#include "kernels/convert.h"
 #include "kernels/cuda/board.h"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/reduce.h"
@@ -96,24 +95,6 @@ void run_copies(const kernels::CudaCopyRuns& work) {
   }
 }
 
-void run_convert(const kernels::CudaConvert& work, DataType type, bool widens) {
-  const uint64_t size = size_of(type);
-  const void* const small = widens ? work.src : work.dst;
-  const void* const wide = widens ? work.dst : work.src;
-  if (work.range.packs > 0 && !is_aligned(wide, kPackBytes)) misused("a pack that is not aligned");
-  for_parts(work.range, size, {small}, [&](uint64_t first, uint64_t count) {
-    if (count == 0) return;
-    std::vector<float> values(count);
-    if (widens) {
-      widen_to_float32(values.data(), bytes_at(work.src, first * size), count, type);
-      std::memcpy(bytes_at(work.dst, first * sizeof(float)), values.data(), count * sizeof(float));
-    } else {
-      std::memcpy(values.data(), bytes_at(work.src, first * sizeof(float)), count * sizeof(float));
-      narrow_from_float32(bytes_at(work.dst, first * size), values.data(), count, type);
-    }
-  });
-}
-
 const std::string kReduceImage = "reduce_";
 
 bool is_reduction(const Kernel& kernel) {
@@ -127,10 +108,7 @@ size_t parameter_bytes(const Kernel& kernel) {
   if (is_reduction(kernel)) return kernel.name == "scale" ? sizeof(kernels::CudaScale) : sizeof(kernels::CudaReduce);
   if (kernel.image != "move") return 0;
   if (kernel.name == "copy_rows") return sizeof(kernels::CudaCopy);
-  if (kernel.name == "copy_runs") return sizeof(kernels::CudaCopyRuns);
-  const size_t cut = kernel.name.find('_');
-  const bool converts = cut != std::string::npos && parse_data_type(kernel.name.substr(cut + 1)).ok();
-  return converts ? sizeof(kernels::CudaConvert) : 0;
+  return kernel.name == "copy_runs" ? sizeof(kernels::CudaCopyRuns) : 0;
 }
 
 void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters) {
@@ -141,10 +119,7 @@ void run_kernel(CUcontext context, const Kernel& kernel, const void* parameters)
     return run_reduce(*static_cast<const kernels::CudaReduce*>(parameters), type, kernel.name);
   }
   if (kernel.name == "copy_rows") return run_copy(*static_cast<const kernels::CudaCopy*>(parameters));
-  if (kernel.name == "copy_runs") return run_copies(*static_cast<const kernels::CudaCopyRuns*>(parameters));
-  const size_t cut = kernel.name.find('_');
-  run_convert(*static_cast<const kernels::CudaConvert*>(parameters),
-              parse_data_type(kernel.name.substr(cut + 1)).value(), kernel.name.substr(0, cut) == "widen");
+  run_copies(*static_cast<const kernels::CudaCopyRuns*>(parameters));
 }
 
 }  // namespace trestle::fake

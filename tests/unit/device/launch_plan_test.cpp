@@ -91,14 +91,6 @@ TEST(LaunchPlan, UsesPacksOfRowsThatBeginAlike) {
   EXPECT_EQ(packed_rows(copy, 100).packs, 5U);
 }
 
-TEST(LaunchPlan, ConvertsInPacksFromTheirBoundary) {
-  EXPECT_EQ(packed_conversion(at(4096), at(8192), 1000, 2).packs, 125U);
-  EXPECT_EQ(packed_conversion(at(4096), at(8192), 1000, 2).head, 0U);
-  EXPECT_EQ(packed_conversion(at(4098), at(8192), 1000, 2).packs, 0U);
-  EXPECT_EQ(packed_conversion(at(4098), at(8192), 1000, 2).head, 1000U);
-  EXPECT_EQ(packed_conversion(at(4097), at(8192), 1000, 2).elements_are_aligned, 0U);
-}
-
 TEST(LaunchPlan, GivesBlocksToTheWorkThereIs) {
   EXPECT_EQ(blocks_for({0, 0, 0, 1}, 4, 4, 100), 1U);
   EXPECT_EQ(blocks_for({1000, 1000, 0, 1}, 4, 4, 100), 4U);
