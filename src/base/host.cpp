@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <thread>
 
 #include "base/fork.h"
 #include "base/mutex.h"
@@ -84,13 +82,6 @@ std::vector<uint64_t> usable_cpu_mask(pid_t thread) {
     if (errno != EINVAL) break;
   }
   return {};
-}
-
-int usable_cpus() {
-  int count = 0;
-  for (const uint64_t word : usable_cpu_mask()) count += std::popcount(word);
-  if (count > 0) return count;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace trestle

@@ -19,9 +19,8 @@ uint64_t network_namespace();  // inode of /proc/self/ns/net; 0 if unreadable
 // "boot id/namespace": processes for which it is equal reach each other over loopback. "": the kernel does not tell.
 std::string network_identity();
 std::string host_identity();  // "name/boot id/namespace"
-int usable_cpus();            // CPUs in this thread's affinity mask, at least 1
-// That mask, or another thread's: CPU c is bit c % 64 of word c / 64, and the last word is not 0. Empty if the kernel
-// does not tell. A process's number is that of its first thread.
+// This thread's affinity mask, or another thread's: CPU c is bit c % 64 of word c / 64, and the last word is not 0.
+// Empty if the kernel does not tell. A process's number is that of its first thread.
 std::vector<uint64_t> usable_cpu_mask(pid_t thread = 0);
 
 }  // namespace trestle

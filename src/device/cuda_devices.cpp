@@ -16,10 +16,6 @@ Result<std::unique_ptr<Devices>> open_devices(const char* driver_library) {
   return CudaDevices::create(driver_library);
 }
 
-bool devices_are_built() {
-  return true;
-}
-
 Result<std::unique_ptr<Devices>> CudaDevices::create(const char* driver_library) {
   const Driver driver = TRY(load_driver(driver_library));
   int count = 0;

@@ -56,7 +56,6 @@ enum class PointerKind : uint8_t {
   kDevice,
   kManaged,  // moves between host and device by itself
 };
-const char* to_string(PointerKind kind);
 
 struct PointerInfo {
   PointerKind kind = PointerKind::kHost;
@@ -217,8 +216,5 @@ inline constexpr const char* kDriverLibrary = "libcuda.so.1";
 // Loads the driver. kInvalidUsage, with a sentence that says why: this build has no CUDA, there is no driver, it is too
 // old, or it finds no device. Slow. The driver is never unloaded. A Device must not outlive its Devices.
 Result<std::unique_ptr<Devices>> open_devices(const char* driver_library = kDriverLibrary);
-
-// Whether open_devices() can succeed at all in this build.
-bool devices_are_built();
 
 }  // namespace trestle

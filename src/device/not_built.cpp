@@ -7,8 +7,4 @@ Result<std::unique_ptr<Devices>> open_devices(const char*) {
   return Error{Code::kInvalidUsage, "this build of Trestle has no CUDA (TRESTLE_CUDA)"};
 }
 
-bool devices_are_built() {
-  return false;
-}
-
 }  // namespace trestle

@@ -101,9 +101,10 @@ struct Step {
   uint32_t first_dependency = 0;  // index into Plan::dependencies
   uint32_t dependencies = 0;
   // kSend after kSend, kRecv after kRecv: this message takes its turn after that of an earlier step, so that messages
-  // of several peers do not meet at a port. It begins when all segments of the earlier message are under way and at most
-  // one earlier message is not complete. Where messages are too short to keep the link busy, more may be under way, but
-  // with two peers at most. All that are under way share one window of segments in flight. No data depends on it.
+  // of several peers do not meet at a port. It begins when all segments of the earlier message are under way and at
+  // most one earlier message is not complete. Where messages are too short to keep the link busy, more may be under
+  // way, but with two peers at most. All that are under way share one window of segments in flight. No data depends on
+  // it.
   uint32_t after = kNoStep;
   bool operator==(const Step&) const = default;
 };
@@ -144,10 +145,5 @@ uint32_t input_blocks(const Plan& plan);
 uint32_t output_blocks(const Plan& plan);
 // Logical blocks of each rank: 1 but for an all-to-all whose algorithm cuts what a rank sends to another.
 uint32_t parts_of(const Plan& plan);
-
-// Equal on all hosts and in all runs.
-uint64_t hash(const Plan& plan);
-// One line per step, for people.
-std::string to_string(const Plan& plan);
 
 }  // namespace trestle

@@ -4,8 +4,8 @@
 
 #include "base/text/names.h"
 #include "base/text/value_text.h"
-#include "cli/train/lanes_svg.h"
 #include "cli/option_values.h"
+#include "cli/train/lanes_svg.h"
 #include "cli/train/presets/presets.h"
 #include "cli/train/scale.h"
 #include "cli/train/train_loss.h"

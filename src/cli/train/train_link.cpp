@@ -1,9 +1,9 @@
 #include "cli/train/train_link.h"
 
 #include "base/text/value_text.h"
+#include "cli/option_values.h"
 #include "cli/plan/info.h"
 #include "cli/text_line.h"
-#include "cli/option_values.h"
 #include "cli/train/train_options.h"
 #include "gradient/policy/topk.h"
 

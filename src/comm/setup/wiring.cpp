@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/fork.h"
-#include "base/hash.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "comm/setup/device_wiring.h"
@@ -37,13 +36,8 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   if (const Status shares = shared_memory_probe(); !shares.ok()) info.place.no_shared_memory = shares.error().message;
   info.pid = static_cast<uint32_t>(::getpid());
   info.rails = settings.config.rails;
-  Hasher hasher;
-  for (const Config::Value& value : agreed_values(settings.config)) {
-    info.agreed.emplace_back(value.name, value.text);
-    hasher.string(value.name);
-    hasher.string(value.text);
-  }
-  info.configuration_hash = hasher.digest();
+  for (const Config::Value& value : agreed_values(settings.config)) info.agreed.emplace_back(value.name, value.text);
+  info.configuration_hash = config_hash(settings.config);
   return info;
 }
 

@@ -19,11 +19,6 @@ class Notifications {
   void expect() { expected_.fetch_add(1, std::memory_order_seq_cst); }
   // Whether one has not run yet.
   bool expected() const { return expected_.load(std::memory_order_seq_cst) != 0; }
-  void add(std::function<void()> notification) {
-    std::list<std::function<void()>> one;
-    one.push_back(std::move(notification));
-    add(std::move(one));
-  }
   // All of a list, which takes no memory.
   void add(std::list<std::function<void()>> notifications);
   // Whether one can run now.

@@ -97,11 +97,6 @@ Status Progress::expect_notification() {
   return {};
 }
 
-void Progress::run_notification(std::function<void()> notification) {
-  duties_.notifications.add(std::move(notification));
-  helpers_.front()->ring_sleeper();
-}
-
 void Progress::run_notification(std::list<std::function<void()>> notification) {
   duties_.notifications.add(std::move(notification));
   helpers_.front()->ring_sleeper();

@@ -59,8 +59,7 @@ class Progress {
   // by one run_notification(), from any thread and under any lock of the library. The first helper runs the function,
   // one at a time and under no lock.
   Status expect_notification();
-  void run_notification(std::function<void()> notification);
-  // run_notification() with a list of one function, which takes no memory.
+  // A list of one function, so that it takes no memory.
   void run_notification(std::list<std::function<void()>> notification);
   // From now on no notification starts; one that runs already continues.
   static void process_exits();

@@ -71,10 +71,6 @@ bool Recording::await(Waiters& waiter) {
   return false;
 }
 
-void Event::record(Stream& stream) {
-  stands_for(stream.record());
-}
-
 Status Event::record_outer(Stream& stream) {
   stands_for(TRY(stream.record_outer()));
   return {};

@@ -89,7 +89,6 @@ class Recording {
 // An event stands for its last record.
 class Event {
  public:
-  void record(Stream& stream);
   // Stream::record_outer(). Error: it has refused; the event stands for what it stood for before.
   Status record_outer(Stream& stream);
   // nullptr: never recorded.

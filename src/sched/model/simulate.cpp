@@ -20,17 +20,6 @@ Simulator::Outcome Simulator::run(const Simulation& simulation, PriorityRule rul
   return play(limit_ticks);
 }
 
-Simulator::Outcome Simulator::run(const Simulation& simulation, std::span<const PriorityRule> rules,
-                                  uint64_t limit_ticks) {
-  CHECK(rules.size() == simulation.in_flight.size(), "a simulation needs a rule per link");
-  reset(simulation);
-  for (size_t l = 0; l < rules.size(); ++l) {
-    CHECK(rules[l] != nullptr, "a simulation without a rule");
-    links_[l].rule = rules[l];
-  }
-  return play(limit_ticks);
-}
-
 Simulator::Outcome Simulator::run_in_order(const Simulation& simulation,
                                            std::span<const std::span<const PhaseId>> orders, uint64_t limit_ticks) {
   CHECK(orders.size() == simulation.in_flight.size(), "a simulation needs an order per link");

@@ -72,8 +72,6 @@ class Simulator {
 
   // Stops, unfinished, as soon as the time exceeds `limit_ticks`, so that a search can abandon a bad schedule early.
   Outcome run(const Simulation& simulation, PriorityRule rule, uint64_t limit_ticks = UINT64_MAX);
-  // With one rule per link.
-  Outcome run(const Simulation& simulation, std::span<const PriorityRule> rules, uint64_t limit_ticks = UINT64_MAX);
   // orders[link]: the phases of that link in the order in which they start.
   Outcome run_in_order(const Simulation& simulation, std::span<const std::span<const PhaseId>> orders,
                        uint64_t limit_ticks = UINT64_MAX);

@@ -18,13 +18,6 @@ PeerLimits limits_of(const EndpointConfig& config) {
 
 }  // namespace
 
-RailSet single_rail(std::unique_ptr<Rail> rail) {
-  RailSet set;
-  set.address = rail->address();
-  set.rails.push_back(std::move(rail));
-  return set;
-}
-
 class RailTransport::Port final : public RailEvents {
  public:
   Port(RailTransport& owner, size_t rail) : owner_(owner), rail_(rail) {}

@@ -40,7 +40,6 @@ struct RailSet {
   PeerRails::Options options;
   Clock* clock = &monotonic_clock();
 };
-RailSet single_rail(std::unique_ptr<Rail> rail);
 
 class RailTransport final : public Transport {
  public:

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "base/hash.h"
 #include "plan/builder.h"
 #include "support/plan_groups.h"
 
@@ -23,9 +24,10 @@ TEST(Catalog, AnUnknownNameListsTheNames) {
   const auto found = find_algorithm("rign");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(found.error().message,
-            "'rign' is not an algorithm; did you mean ring? There are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
-            "dissemination, chain, rabenseifner, otree, line, pairwise");
+  EXPECT_EQ(
+      found.error().message,
+      "'rign' is not an algorithm; did you mean ring? There are ring, direct, hd, rd, tree, dbtree, binomial, bruck, "
+      "dissemination, chain, rabenseifner, otree, line, pairwise");
 }
 
 // What runs on a GPU relies on it: its kernels add so many sources at once.
@@ -109,6 +111,41 @@ TEST(Catalog, BuildPlanFindsAWrongAlgorithm) {
   const auto plan = build_plan(wrong, request, true);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().message, "bad plan: rank 0, output block 0 lacks the contribution of rank 1 in the end");
+}
+
+void add(Hasher& hasher, const BlockRange& range) {
+  hasher.integer(static_cast<uint64_t>(range.space)).integer(range.first).integer(range.count);
+}
+
+uint64_t hash(const Plan& plan) {
+  Hasher hasher;
+  hasher.integer(static_cast<uint64_t>(plan.kind)).integer(static_cast<uint64_t>(plan.group_size));
+  hasher.integer(static_cast<uint64_t>(plan.me)).integer(static_cast<uint64_t>(plan.root));
+  hasher.integer(plan.in_place ? 1 : 0).integer(plan.blocks).integer(plan.scratch);
+  hasher.integer(plan.steps.size());
+  for (const Step& step : plan.steps) {
+    hasher.integer(static_cast<uint64_t>(step.kind)).integer(static_cast<uint64_t>(step.peer)).integer(step.message);
+    add(hasher, step.destination);
+    hasher.integer(step.logical_first).integer(step.blocks);
+    hasher.integer(step.first_source).integer(step.sources);
+    hasher.integer(step.first_dependency).integer(step.dependencies);
+  }
+  hasher.integer(plan.sources.size());
+  for (const Source& source : plan.sources) {
+    hasher.integer(static_cast<uint64_t>(source.peer));
+    add(hasher, source.blocks);
+    hasher.integer(source.message);
+  }
+  hasher.integer(plan.dependencies.size());
+  for (const Dependency& d : plan.dependencies) {
+    hasher.integer(d.step).integer(d.my_first).integer(d.its_first).integer(d.count);
+  }
+  // Hashes of plans without these stay as they were.
+  if (plan.turned != 0) hasher.integer(plan.turned);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].after != kNoStep) hasher.integer(i).integer(plan.steps[i].after);
+  }
+  return hasher.digest();
 }
 
 // Ranks may run different builds of one version, so plans of the same name must not change unnoticed.

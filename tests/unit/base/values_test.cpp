@@ -191,7 +191,6 @@ TEST(UniqueFd, ClosesOnce) {
 
 TEST(Host, KnowsItself) {
   EXPECT_FALSE(host_name().empty());
-  EXPECT_GE(usable_cpus(), 1);
   EXPECT_EQ(host_identity(), host_identity());
   EXPECT_EQ(boot_id().find('\n'), std::string::npos);
 }

@@ -8,7 +8,6 @@ namespace trestle {
 namespace {
 
 TEST(DevicesNotBuilt, SayWhy) {
-  EXPECT_FALSE(devices_are_built());
   const auto devices = open_devices();
   ASSERT_FALSE(devices.ok());
   EXPECT_EQ(devices.error().code, Code::kInvalidUsage);

@@ -122,7 +122,7 @@ TEST(ProgressThreads, RunOneNotificationAtATime) {
   };
   for (Unattended& work : works) {
     work.transport->while_driven = [&progress, &notification, left = kEach]() mutable {
-      if (left-- > 0) progress.run_notification(notification);
+      if (left-- > 0) progress.run_notification({notification});
     };
     for (int i = 0; i < kEach; ++i) ASSERT_TRUE(progress.expect_notification().ok());
   }
@@ -140,12 +140,12 @@ TEST(ProgressThreads, DriveTheOthersWhileANotificationRuns) {
     ASSERT_TRUE(progress.add(held_up.engine).ok());
     ASSERT_TRUE(progress.add(other.engine).ok());
     ASSERT_TRUE(progress.expect_notification().ok());
-    progress.run_notification([&] {
+    progress.run_notification({[&] {
       const int before = held_up.transport->driven.load();
       wait_for(other.transport->driven, other.transport->driven.load() + 1);
       EXPECT_EQ(held_up.transport->driven.load(), before);
       run.fetch_add(1);
-    });
+    }});
     wait_for(run, 1);
   }
 }

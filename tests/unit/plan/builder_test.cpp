@@ -53,7 +53,6 @@ TEST(PlanBuilder, TurnsAreNoDependenciesOfData) {
   EXPECT_EQ(plan.steps[1].after, kNoStep);
   EXPECT_EQ(plan.steps[2].after, first);
   EXPECT_EQ(dependencies(plan, 2), Dependencies{});
-  EXPECT_NE(to_string(plan).find("in turn after 0"), std::string::npos) << to_string(plan);
 }
 
 TEST(PlanBuilder, ReadAfterWriteWaitsForTheWriterOnly) {
@@ -115,8 +114,8 @@ TEST_P(PlanBuilderAlias, OrdersAndDropsCopiesAsTheTableSays) {
     builder.recv(c.me == 0 ? 1 : 0, output(c.output_block), 0);
     const Plan plan = std::move(builder).finish();
     const bool same = in_place && c.aliased;
-    ASSERT_EQ(plan.steps.size(), same ? 2u : 3u) << to_string(plan);
-    EXPECT_EQ(dependencies(plan, plan.steps.size() - 1), (Dependencies{{same ? 0u : 1u, 0, 0, 1}})) << to_string(plan);
+    ASSERT_EQ(plan.steps.size(), same ? 2u : 3u);
+    EXPECT_EQ(dependencies(plan, plan.steps.size() - 1), (Dependencies{{same ? 0u : 1u, 0, 0, 1}}));
   }
 }
 

@@ -55,8 +55,6 @@ struct PresetTable {
   std::vector<std::string> columns;
   int digits = 1;  // after the point
   std::vector<PresetRow> rows;
-  // The largest |ours / reference - 1| of all cells with two numbers; 0 if there are none.
-  double worst() const;
 };
 
 struct PresetReport {

@@ -30,17 +30,6 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
-double PresetTable::worst() const {
-  double most = 0;
-  for (const PresetRow& row : rows) {
-    for (const PresetCell& cell : row.cells) {
-      if (!cell.ours.number || !cell.reference.number || *cell.reference.number == 0) continue;
-      most = std::max(most, std::fabs(*cell.ours.number / *cell.reference.number - 1));
-    }
-  }
-  return most;
-}
-
 std::span<const Preset> presets() {
   return kPresets;
 }
