@@ -9,8 +9,8 @@
 #include "gradient/executor/links/link_meeting.h"
 #include "gradient/executor/plan_bytes.h"
 #include "gradient/executor/scheduler.h"
+#include "gradient/policy/by_sizes.h"
 #include "gradient/policy/deft.h"
-#include "gradient/policy/threshold.h"
 
 namespace trestle {
 namespace {

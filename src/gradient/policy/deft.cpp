@@ -5,7 +5,7 @@
 
 #include "gradient/copies.h"
 #include "gradient/deft/simulate.h"
-#include "gradient/policy/threshold.h"
+#include "gradient/policy/by_sizes.h"
 
 namespace trestle {
 namespace {

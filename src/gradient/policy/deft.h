@@ -1,6 +1,6 @@
-// DeFT (arXiv 2503.16815) as a policy: buffers as in threshold.h become DeFT's buckets, and its queues decide which
-// travel in which pass, and on which link (gradient/deft/queues.h). Updates use gradients of earlier steps. Pure, any
-// thread.
+// DeFT (arXiv 2503.16815) as a policy: buffers as of plan_threshold() become DeFT's buckets, and its queues decide
+// which travel in which pass, and on which link (gradient/deft/queues.h). Updates use gradients of earlier steps. Pure,
+// any thread.
 #pragma once
 
 #include "gradient/deft_buckets.h"

@@ -6,20 +6,16 @@
 #include "base/text/value_text.h"
 #include "gradient/policy/arguments.h"
 #include "gradient/policy/buffer_tuner.h"
+#include "gradient/policy/by_sizes.h"
 #include "gradient/policy/dear.h"
 #include "gradient/policy/deft.h"
 #include "gradient/policy/mgwfbp_paper.h"
-#include "gradient/policy/naive.h"
-#include "gradient/policy/nearby.h"
 #include "gradient/policy/optimal.h"
 #include "gradient/policy/priority.h"
 #include "gradient/policy/split_free.h"
 #include "gradient/policy/split_shared.h"
-#include "gradient/policy/sync.h"
-#include "gradient/policy/threshold.h"
 #include "gradient/policy/topk.h"
 #include "gradient/policy/us_byte.h"
-#include "gradient/policy/wfbp.h"
 
 namespace trestle {
 namespace {

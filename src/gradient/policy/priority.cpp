@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gradient/part_channel.h"
-#include "gradient/policy/single_groups.h"
+#include "gradient/policy/by_sizes.h"
 
 namespace trestle {
 

@@ -6,8 +6,8 @@
 #include "gradient/blocks.h"
 #include "gradient/copies.h"
 #include "gradient/policy/buffer_tuner.h"
+#include "gradient/policy/by_sizes.h"
 #include "gradient/policy/dear.h"
-#include "gradient/policy/single_groups.h"
 #include "gradient/policy/split_free.h"
 #include "gradient/timeline.h"
 

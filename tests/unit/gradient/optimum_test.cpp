@@ -5,15 +5,12 @@
 #include <cstdio>
 
 #include "gradient/policy/buffer_tuner.h"
+#include "gradient/policy/by_sizes.h"
 #include "gradient/policy/dear.h"
 #include "gradient/policy/mgwfbp_paper.h"
-#include "gradient/policy/nearby.h"
 #include "gradient/policy/optimal.h"
 #include "gradient/policy/split_free.h"
 #include "gradient/policy/split_shared.h"
-#include "gradient/policy/sync.h"
-#include "gradient/policy/threshold.h"
-#include "gradient/policy/wfbp.h"
 #include "unit/gradient/workloads_for_tests.h"
 
 namespace trestle {

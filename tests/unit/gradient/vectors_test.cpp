@@ -2,14 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "gradient/dear_equations.h"
+#include "gradient/policy/by_sizes.h"
 #include "gradient/policy/dear.h"
 #include "gradient/policy/mgwfbp_paper.h"
-#include "gradient/policy/naive.h"
 #include "gradient/policy/optimal.h"
 #include "gradient/policy/priority.h"
-#include "gradient/policy/sync.h"
 #include "gradient/policy/us_byte.h"
-#include "gradient/policy/wfbp.h"
 #include "unit/gradient/workloads_for_tests.h"
 
 namespace trestle {
