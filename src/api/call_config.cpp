@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "api/errors.h"
+#include "api/versioned.h"
 
 using namespace trestle;
 
@@ -16,19 +17,10 @@ struct Scope {
 };
 thread_local std::vector<Scope> scopes;  // the last one is in effect
 
-template <class T>
-bool covers(const trestleCallConfig_t& config, const T& field) {
-  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&config) + config.size;
-}
-
-Status check_head(const trestleCallConfig_t* config) {
+Status check_given(const trestleCallConfig_t* config) {
   if (config == nullptr) return invalid_argument("CallConfigPush: config is NULL");
-  if (config->size < offsetof(trestleCallConfig_t, algo) || config->size > 4096) {
-    return invalid_argument("CallConfigPush: size is " + std::to_string(config->size) +
-                            ": start from TRESTLE_CALL_CONFIG_INITIALIZER, which sets size, magic and version");
-  }
-  if (config->magic != TRESTLE_CALL_CONFIG_MAGIC)
-    return invalid_argument("CallConfigPush: magic is wrong: start from TRESTLE_CALL_CONFIG_INITIALIZER");
+  TRY(check_head("CallConfigPush: ", *config, offsetof(trestleCallConfig_t, algo), TRESTLE_CALL_CONFIG_MAGIC,
+                 "TRESTLE_CALL_CONFIG_INITIALIZER"));
   if (covers(*config, config->reserved) && config->reserved != 0)
     return invalid_argument("CallConfigPush: reserved is " + std::to_string(config->reserved) + ": 0");
   return {};
@@ -76,7 +68,7 @@ extern "C" {
 
 trestleResult_t trestleCallConfigPush(const trestleCallConfig_t* config) {
   return guarded([&]() -> Status {
-    TRY(check_head(config));
+    TRY(check_given(config));
     scopes.push_back(TRY(scope_of(*config, scopes.empty() ? Scope() : scopes.back())));
     return {};
   });

@@ -8,6 +8,7 @@
 #include "api/cuda.h"
 #include "api/errors.h"
 #include "api/handles.h"
+#include "api/versioned.h"
 #include "compress/exchange/exchange.h"
 #include "trestle/compress.h"
 
@@ -36,19 +37,9 @@ static_assert(sizeof(trestleTopKConfig_t) == offsetof(trestleTopKConfig_t, compr
 
 namespace {
 
-constexpr size_t kMostTopKSize = 4096;  // of a caller's struct
 constexpr size_t kMostCount = size_t{1} << 32;
 constexpr size_t kMostLayers = size_t{1} << 20;
 constexpr int kMostReviewSteps = 1000;
-
-template <class T>
-Status check_head(const T& object, size_t head, unsigned magic, const char* initializer) {
-  const std::string from = std::string(": start from ") + initializer + ", which sets size, magic and version";
-  if (object.size < head || object.size > kMostTopKSize)
-    return invalid_argument("size is " + std::to_string(object.size) + from);
-  if (object.magic != magic) return invalid_argument("magic is wrong" + from);
-  return {};
-}
 
 std::string number(double value) {
   char text[32];
@@ -73,7 +64,7 @@ Status check_ratio(double ratio) {
 Result<trestleTopKConfig_t> known_config(const trestleTopKConfig_t* config) {
   trestleTopKConfig_t known = TRESTLE_TOP_K_CONFIG_INITIALIZER;
   if (config == nullptr) return known;
-  TRY(check_head(*config, offsetof(trestleTopKConfig_t, method), TRESTLE_TOP_K_CONFIG_MAGIC,
+  TRY(check_head("", *config, offsetof(trestleTopKConfig_t, method), TRESTLE_TOP_K_CONFIG_MAGIC,
                  "TRESTLE_TOP_K_CONFIG_INITIALIZER"));
   std::memcpy(&known, config, std::min(config->size, sizeof known));
   return known;
@@ -342,10 +333,8 @@ trestleResult_t trestleTopKGetStats(trestleTopK_t topk, trestleTopKStats_t* stat
     constexpr size_t kHead = offsetof(trestleTopKStats_t, steps);
     if (stats == nullptr) return invalid_argument("TopKGetStats: stats is NULL");
     TRY(in_function("TopKGetStats",
-                    check_head(*stats, kHead, TRESTLE_TOP_K_STATS_MAGIC, "TRESTLE_TOP_K_STATS_INITIALIZER")));
-    const trestleTopKStats_t all = stats_of(exchange.statistics());
-    const size_t known = std::min(stats->size, sizeof all);
-    std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
+                    check_head("", *stats, kHead, TRESTLE_TOP_K_STATS_MAGIC, "TRESTLE_TOP_K_STATS_INITIALIZER")));
+    copy_known(*stats, stats_of(exchange.statistics()), kHead);
     return {};
   });
 }

@@ -5,15 +5,10 @@
 #include <utility>
 
 #include "api/errors.h"
+#include "api/versioned.h"
 
 namespace trestle {
 namespace {
-
-// Whether the caller's struct is long enough to hold the field.
-template <class T>
-bool covers(const trestleConfig_t& config, const T& field) {
-  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&config) + config.size;
-}
 
 struct TextField {
   const char* const trestleConfig_t::*member;
@@ -92,13 +87,8 @@ std::vector<SettingsOverride::Value> values_of(const trestleConfig_t& config) {
 Result<SettingsOverride> read_config(const trestleConfig_t* config) {
   SettingsOverride result;
   if (config == nullptr) return result;
-  if (config->size < offsetof(trestleConfig_t, blocking) || config->size > 4096) {
-    return invalid_argument("config.size is " + std::to_string(config->size) +
-                            ": start from TRESTLE_CONFIG_INITIALIZER, which sets size, magic and version");
-  }
-  if (config->magic != TRESTLE_CONFIG_MAGIC) {
-    return invalid_argument("config.magic is wrong: start from TRESTLE_CONFIG_INITIALIZER");
-  }
+  TRY(check_head("config.", *config, offsetof(trestleConfig_t, blocking), TRESTLE_CONFIG_MAGIC,
+                 "TRESTLE_CONFIG_INITIALIZER"));
   if (covers(*config, config->blocking) && config->blocking != TRESTLE_CONFIG_UNDEF_INT) {
     if (config->blocking != 0 && config->blocking != 1)
       return invalid_argument("config.blocking is " + std::to_string(config->blocking) + ": 0 or 1");

@@ -11,6 +11,7 @@
 #include "api/errors.h"
 #include "api/gradient_links.h"
 #include "api/user_code.h"
+#include "api/versioned.h"
 #include "gradient/executor/scheduler.h"
 #include "trestle/gradient.h"
 
@@ -25,15 +26,9 @@ static_assert(trestleGradAllowCompression == static_cast<int>(kLibertyCompress))
 
 namespace {
 
-constexpr size_t kMostStructSize = 4096;  // of a caller's struct
 constexpr int kMostLinks = 16;
 constexpr size_t kMostTraceEvents = size_t{1} << 24;
 constexpr uint64_t kMostTensorBytes = uint64_t{1} << 62;
-
-template <class T, class F>
-bool covers(const T& object, const F& field) {
-  return reinterpret_cast<const char*>(&field) + sizeof field <= reinterpret_cast<const char*>(&object) + object.size;
-}
 
 // Puts the function's name in front of the sentence of a failure. But if the scheduler has failed, that is why the call
 // fails.
@@ -117,12 +112,8 @@ Result<GradientSettings> read_gradient_config(const trestleGradConfig_t* config)
   GradientSettings settings;
   settings.op = trestleSum;
   if (config == nullptr) return settings;
-  if (config->size < offsetof(trestleGradConfig_t, op) || config->size > kMostStructSize) {
-    return invalid_argument("GradCreate: the config's size is " + std::to_string(config->size) +
-                            ": start from TRESTLE_GRAD_CONFIG_INITIALIZER, which sets size, magic and version");
-  }
-  if (config->magic != TRESTLE_GRAD_CONFIG_MAGIC)
-    return invalid_argument("GradCreate: the config's magic is wrong: start from TRESTLE_GRAD_CONFIG_INITIALIZER");
+  TRY(check_head("GradCreate: the config's ", *config, offsetof(trestleGradConfig_t, op), TRESTLE_GRAD_CONFIG_MAGIC,
+                 "TRESTLE_GRAD_CONFIG_INITIALIZER"));
   if (covers(*config, config->op)) settings.op = config->op;
   if (settings.op != trestleSum && settings.op != trestleAvg)
     return invalid_argument("GradCreate: op is " + std::to_string(settings.op) + ": trestleSum or trestleAvg");
@@ -172,21 +163,12 @@ MessageCost cost_of(const trestleGradCost_t& cost) {
   return {cost.startup, cost.perByte};
 }
 
-template <class T>
-Status check_head(const T* object, size_t head, unsigned magic, const char* name, const char* initializer) {
-  const std::string from = std::string(": start from ") + initializer + ", which sets size, magic and version";
-  if (object == nullptr) return invalid_argument(std::string(name) + " is NULL");
-  if (object->size < head || object->size > kMostStructSize)
-    return invalid_argument("size is " + std::to_string(object->size) + from);
-  if (object->magic != magic) return invalid_argument("magic is wrong" + from);
-  return {};
-}
-
 // All of its first version.
 Status check_loss(const trestleGradLoss_t* loss) {
   constexpr size_t kAll = offsetof(trestleGradLoss_t, mean) + sizeof(int);
-  TRY(check_head(loss, kAll, TRESTLE_GRAD_LOSS_MAGIC, "loss", "TRESTLE_GRAD_LOSS_INITIALIZER"));
-  if (loss->size >= offsetof(trestleGradLoss_t, reserved) + sizeof(int) && loss->reserved != 0)
+  if (loss == nullptr) return invalid_argument("loss is NULL");
+  TRY(check_head("", *loss, kAll, TRESTLE_GRAD_LOSS_MAGIC, "TRESTLE_GRAD_LOSS_INITIALIZER"));
+  if (covers(*loss, loss->reserved) && loss->reserved != 0)
     return invalid_argument("reserved is " + std::to_string(loss->reserved) + ": 0");
   return {};
 }
@@ -396,7 +378,8 @@ trestleResult_t trestleGradDrain(trestleGrad_t grad, int* batches) {
 trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stats) {
   return with_scheduler(grad, "GradGetStats", [&](GradientScheduler& scheduler) -> Status {
     constexpr size_t kHead = offsetof(trestleGradStats_t, steps);
-    TRY(check_head(stats, kHead, TRESTLE_GRAD_STATS_MAGIC, "stats", "TRESTLE_GRAD_STATS_INITIALIZER"));
+    if (stats == nullptr) return invalid_argument("stats is NULL");
+    TRY(check_head("", *stats, kHead, TRESTLE_GRAD_STATS_MAGIC, "TRESTLE_GRAD_STATS_INITIALIZER"));
     const SchedulerStatistics now = scheduler.statistics();
     trestleGradStats_t all = TRESTLE_GRAD_STATS_INITIALIZER;
     all.steps = now.steps;
@@ -419,8 +402,7 @@ trestleResult_t trestleGradGetStats(trestleGrad_t grad, trestleGradStats_t* stat
     all.compressedElements = now.compressed_elements;
     all.sentElements = now.sent_elements;
     all.compressNs = now.compress_ns;
-    const size_t known = std::min(stats->size, sizeof all);
-    std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
+    copy_known(*stats, all, kHead);
     return {};
   });
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/background.h"
+#include "api/versioned.h"
 #include "memory/mem_alloc.h"
 
 using namespace trestle;
@@ -39,17 +40,6 @@ trestleCommStats_t stats_of(Communicator& communicator) {
   return stats;
 }
 
-Status check_head(const trestleCommStats_t* stats) {
-  if (stats == nullptr) return invalid_argument("CommGetStats: stats is NULL");
-  if (stats->size < offsetof(trestleCommStats_t, elapsedNs) || stats->size > size_t{1} << 16) {
-    return invalid_argument("CommGetStats: size is " + std::to_string(stats->size) +
-                            ": start from TRESTLE_COMM_STATS_INITIALIZER, which sets size, magic and version");
-  }
-  if (stats->magic != TRESTLE_COMM_STATS_MAGIC)
-    return invalid_argument("CommGetStats: magic is wrong: start from TRESTLE_COMM_STATS_INITIALIZER");
-  return {};
-}
-
 Result<uint64_t> memory_of(Communicator& communicator, int stat) {
   Engine& engine = communicator.engine();
   switch (stat) {
@@ -74,11 +64,10 @@ extern "C" {
 
 trestleResult_t trestleCommGetStats(trestleComm_t comm, trestleCommStats_t* stats) {
   return with_comm(comm, "CommGetStats", [&](Communicator& communicator) -> Status {
-    TRY(check_head(stats));
-    const trestleCommStats_t all = stats_of(communicator);
     constexpr size_t kHead = offsetof(trestleCommStats_t, elapsedNs);
-    const size_t known = std::min(stats->size, sizeof all);
-    std::memcpy(reinterpret_cast<char*>(stats) + kHead, reinterpret_cast<const char*>(&all) + kHead, known - kHead);
+    if (stats == nullptr) return invalid_argument("CommGetStats: stats is NULL");
+    TRY(check_head("CommGetStats: ", *stats, kHead, TRESTLE_COMM_STATS_MAGIC, "TRESTLE_COMM_STATS_INITIALIZER"));
+    copy_known(*stats, stats_of(communicator), kHead);
     return {};
   });
 }
