@@ -1,75 +1,27 @@
-// Reference results of reductions and conversions, computed in the slow and obvious way: small floats through their
-// real values (ldexp, nearbyint in double), without the bit tricks of kernels/. For tests only; any thread.
+// Reference results of reductions and conversions by the types of the library (elements.h has those of the public API).
+// For tests only; any thread.
 #pragma once
 
-#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "base/types.h"
+#include "support/elements.h"
 
 namespace trestle::reference {
 
-struct Format {
-  int mantissa_bits;
-  int bias;
-  double largest;
-  // Bits of values beyond the largest one; for e4m3 its NaN.
-  uint32_t infinity;
-  uint32_t nan;
-  int sign_bit;
-};
-
-inline Format format_of(DataType type) {
-  switch (type) {
-    case DataType::kFloat16:
-      return {10, 15, 65504.0, 0x7c00, 0x7e00, 15};
-    case DataType::kBfloat16:
-      return {7, 127, std::ldexp(255.0, 120), 0x7f80, 0x7fc0, 15};
-    case DataType::kFloat8e4m3:
-      return {3, 7, 448.0, 0x7f, 0x7f, 7};
-    default:
-      return {2, 15, 57344.0, 0x7c, 0x7e, 7};  // e5m2
-  }
+// A type's number is that of the public API.
+inline trestleDataType_t public_type(DataType type) {
+  return static_cast<trestleDataType_t>(type);
 }
-
 inline float decode_small(uint32_t bits, DataType type) {
-  const Format f = format_of(type);
-  const bool negative = (bits >> f.sign_bit) & 1u;
-  const uint32_t magnitude = bits & ((1u << f.sign_bit) - 1u);
-  double value = 0;
-  if (magnitude >= f.infinity) {
-    const bool infinite = magnitude == f.infinity && f.infinity != f.nan;
-    value = infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  } else {
-    const int exponent = static_cast<int>(magnitude >> f.mantissa_bits);
-    const auto mantissa = static_cast<int>(magnitude & ((1u << f.mantissa_bits) - 1u));
-    const int implicit = exponent == 0 ? 0 : 1 << f.mantissa_bits;
-    value = std::ldexp(implicit + mantissa, std::max(exponent, 1) - f.bias - f.mantissa_bits);
-  }
-  return static_cast<float>(negative ? -value : value);
+  return static_cast<float>(elements::decode(public_type(type), bits));
 }
-
 inline uint32_t encode_small(float value, DataType type) {
-  const Format f = format_of(type);
-  const uint32_t sign = std::signbit(value) ? 1u << f.sign_bit : 0u;
-  if (std::isnan(value)) return sign | f.nan;
-  if (std::isinf(value)) return sign | f.infinity;
-  const double magnitude = std::fabs(static_cast<double>(value));
-  if (magnitude == 0) return sign;
-  const int smallest = 1 - f.bias;
-  const double unit = std::ldexp(1.0, std::max(std::ilogb(magnitude), smallest) - f.mantissa_bits);
-  // The default rounding mode: to nearest, ties to even.
-  const double rounded = std::nearbyint(magnitude / unit) * unit;
-  if (rounded > f.largest) return sign | f.infinity;
-  const int exponent = rounded == 0 ? smallest - 1 : std::ilogb(rounded);
-  if (exponent < smallest) return sign | static_cast<uint32_t>(std::ldexp(rounded, f.mantissa_bits - smallest));
-  const auto significand = static_cast<uint32_t>(std::ldexp(rounded, f.mantissa_bits - exponent));
-  return sign | (static_cast<uint32_t>(exponent + f.bias) << f.mantissa_bits) | (significand - (1u << f.mantissa_bits));
+  return static_cast<uint32_t>(elements::encode(public_type(type), static_cast<double>(value)));
 }
 
 // All 2^16 (or 2^8) values of a small type in a table, because decoding one at a time is slow.
@@ -186,11 +138,7 @@ inline void reduce(std::byte* dst, const std::vector<const std::byte*>& sources,
 }
 
 inline bool is_nan(const std::byte* from, size_t index, DataType type) {
-  if (type == DataType::kFloat32) return std::isnan(load<float>(from, index));
-  if (type == DataType::kFloat64) return std::isnan(load<double>(from, index));
-  if (!is_float(type)) return false;
-  const uint32_t bits = size_of(type) == 2 ? load<uint16_t>(from, index) : load<uint8_t>(from, index);
-  return std::isnan(small_values(type)[bits]);
+  return elements::is_nan(public_type(type), elements::load(public_type(type), from, index));
 }
 
 }  // namespace trestle::reference

@@ -174,7 +174,7 @@ bool reduces(trestleCollective_t c) {
 std::string to_string(const Call& call) {
   std::ostringstream out;
   out << "call " << call.id << ": " << kNames[call.collective] << " on comm " << call.comm << " stream " << call.stream
-      << ", " << name(call.type);
+      << ", " << elements::format_of(call.type).name;
   if (reduces(call.collective)) out << " " << name(call.op) << (call.exact ? "" : " of arbitrary floats");
   if (is_rooted(call.collective)) out << ", root " << call.root;
   if (call.collective == trestleCollSendRecv) out << ", from " << call.root << " to " << call.peer;

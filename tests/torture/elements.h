@@ -10,7 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "support/elements.h"
+
 namespace torture {
+
+using elements::is_float;
+using elements::is_nan;
+using elements::load;
+using elements::size_of;
+using elements::store;
 
 inline constexpr size_t kPeriod = 1021;
 
@@ -26,20 +34,10 @@ enum class Op {
 };
 inline constexpr int kOps = 8;
 
-std::string name(trestleDataType_t type);
 std::string name(Op op);
-size_t size_of(trestleDataType_t type);
-bool is_float(trestleDataType_t type);
-
-// The bits of a value that the type holds exactly, and the value of bits.
-uint64_t encode(trestleDataType_t type, double value);
-double decode(trestleDataType_t type, uint64_t bits);
-uint64_t load(size_t size, const void* from, size_t index);
-void store(size_t size, void* to, size_t index, uint64_t bits);
-bool is_nan(trestleDataType_t type, uint64_t bits);
 
 // a op b of the user-defined reductions, on raw bits.
-uint64_t user_fold(Op op, size_t size, uint64_t a, uint64_t b);
+uint64_t user_fold(Op op, trestleDataType_t type, uint64_t a, uint64_t b);
 
 // The kind of values. exact = false: arbitrary floats, whose sums have no reference.
 struct Values {

@@ -116,15 +116,15 @@ trestleResult_t Execution::make_operator(trestleComm_t comm) {
     const auto when = call_.seed % 2 == 0 ? trestleScalarDevice : trestleScalarHostImmediate;
     return trestleRedOpCreatePreMulSum(&op_, &scalar_, call_.type, when, comm);
   }
-  context_ = {kContextMagic, call_.op, size_of(call_.type)};
+  context_ = {kContextMagic, call_.op, call_.type};
   const trestleReduceFunction_t fold = [](void* dst, const void* const* sources, int k, size_t count, trestleDataType_t,
                                           void* context) {
     const Context& c = *static_cast<const Context*>(context);
     if (c.magic != kContextMagic || k < 2) return 1;
     for (size_t i = 0; i < count; ++i) {
-      uint64_t bits = load(c.size, sources[0], i);
-      for (int s = 1; s < k; ++s) bits = user_fold(c.op, c.size, bits, load(c.size, sources[s], i));
-      store(c.size, dst, i, bits);
+      uint64_t bits = load(c.type, sources[0], i);
+      for (int s = 1; s < k; ++s) bits = user_fold(c.op, c.type, bits, load(c.type, sources[s], i));
+      store(c.type, dst, i, bits);
     }
     return 0;
   };
@@ -143,7 +143,7 @@ void Execution::paint_expected(std::vector<uint8_t>& image, size_t at, const Pie
   uint8_t* const to = image.data() + kGuardBytes + (at + piece.at) * size;
   if (call_.exact || piece.source != kReduced) return paint(to, piece);
   std::memcpy(to, actual + (at + piece.at) * size, piece.count * size);
-  for (size_t i = 0; i < piece.count; ++i) checksum_ = mix(checksum_, load(size, to, i));
+  for (size_t i = 0; i < piece.count; ++i) checksum_ = mix(checksum_, load(call_.type, to, i));
 }
 
 std::string Execution::compare(const char* which, const Buffer& buffer, std::vector<uint8_t> image) const {
@@ -153,9 +153,9 @@ std::string Execution::compare(const char* which, const Buffer& buffer, std::vec
   // A maximum may return any NaN.
   const size_t size = size_of(call_.type);
   for (size_t i = 0; i * size < buffer.bytes; ++i) {
-    const uint64_t is = load(size, buffer.data, i);
+    const uint64_t is = load(call_.type, buffer.data, i);
     uint8_t* const expected = image.data() + kGuardBytes;
-    if (is_nan(call_.type, is) && is_nan(call_.type, load(size, expected, i))) store(size, expected, i, is);
+    if (is_nan(call_.type, is) && is_nan(call_.type, load(call_.type, expected, i))) store(call_.type, expected, i, is);
   }
   if ((call_.op == Op::kMax || call_.op == Op::kMin) && values_of(call_, ranks_).reduces)
     wrong = buffer.difference(image);
@@ -192,8 +192,8 @@ std::string Execution::verify_shard(const std::vector<trestleRange_t>& ranges) {
     std::vector<uint8_t> expected(range.count * size);
     paint(expected.data(), {0, range.count, kReduced, range.offset});
     for (size_t i = 0; i < range.count; ++i) {
-      const uint64_t is = load(size, recv, range.offset + i);
-      const uint64_t must = load(size, expected.data(), i);
+      const uint64_t is = load(call_.type, recv, range.offset + i);
+      const uint64_t must = load(call_.type, expected.data(), i);
       if (is == must || (is_nan(call_.type, is) && is_nan(call_.type, must))) continue;
       return to_string(call_) + " on rank " + std::to_string(rank_) + ": element " + std::to_string(range.offset + i) +
              " of the shard is wrong after the first half";

@@ -82,7 +82,7 @@ class Execution {
   struct Context {
     uint64_t magic;
     Op op;
-    size_t size;
+    trestleDataType_t type;
   } context_{};
   uint64_t checksum_ = 0;
 };

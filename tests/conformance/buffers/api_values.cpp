@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -10,29 +9,30 @@ namespace api {
 
 namespace {
 
-// Layout of a floating-point type, and the powers of two that sums are scaled by.
-struct Format {
-  int exponent_bits;
-  int mantissa_bits;
-  int low_scale;
-  int high_scale;
-  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+using elements::format_of;
+using elements::sign_extend;
+using elements::truncate;
+
+// The powers of two that sums of a type are scaled by.
+struct Scales {
+  int low;
+  int high;
 };
 
-Format format_of(trestleDataType_t type) {
+Scales scales_of(trestleDataType_t type) {
   switch (type) {
     case trestleFloat16:
-      return {5, 10, -24, 4};
+      return {-24, 4};
     case trestleBfloat16:
-      return {8, 7, -60, 60};
+      return {-60, 60};
     case trestleFloat8e4m3:
-      return {4, 3, -6, 4};
+      return {-6, 4};
     case trestleFloat8e5m2:
-      return {5, 2, -14, 11};
+      return {-14, 11};
     case trestleFloat32:
-      return {8, 23, -100, 80};
+      return {-100, 80};
     default:
-      return {11, 52, -500, 500};
+      return {-500, 500};
   }
 }
 
@@ -44,20 +44,6 @@ uint64_t mix(uint64_t z) {
 
 uint64_t random_bits(uint64_t seed, int rank, size_t index) {
   return mix(seed + mix(static_cast<uint64_t>(rank + 1) * 0x9e3779b97f4a7c15ull + index * 0xd1b54a32d192ed03ull));
-}
-
-bool is_signed(trestleDataType_t type) {
-  return type == trestleInt8 || type == trestleInt32 || type == trestleInt64;
-}
-
-uint64_t truncate(trestleDataType_t type, uint64_t bits) {
-  const size_t size = size_of(type);
-  return size == 8 ? bits : bits & ((uint64_t{1} << (8 * size)) - 1);
-}
-
-int64_t sign_extend(trestleDataType_t type, uint64_t bits) {
-  const int unused = 64 - 8 * static_cast<int>(size_of(type));
-  return static_cast<int64_t>(bits << unused) >> unused;
 }
 
 // ---- one rank's value of element `index`
@@ -93,9 +79,9 @@ int64_t average_part(trestleDataType_t type, uint64_t seed, int rank, int ranks,
 }
 
 int sum_scale(trestleDataType_t type, uint64_t seed, size_t index) {
-  const Format format = format_of(type);
-  const auto range = static_cast<uint64_t>(format.high_scale - format.low_scale + 1);
-  return format.low_scale + static_cast<int>(random_bits(seed ^ 0x5ca1e, 1000, index) % range);
+  const Scales scales = scales_of(type);
+  const auto range = static_cast<uint64_t>(scales.high - scales.low + 1);
+  return scales.low + static_cast<int>(random_bits(seed ^ 0x5ca1e, 1000, index) % range);
 }
 
 double product_part(trestleDataType_t type, uint64_t seed, int rank, int ranks, size_t index) {
@@ -139,16 +125,9 @@ uint64_t input_bits(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, in
 uint64_t reduce_integers(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, int ranks, size_t index) {
   uint64_t result = input_bits(type, op, seed, 0, ranks, index);
   for (int r = 1; r < ranks; ++r) {
-    const uint64_t next = input_bits(type, op, seed, r, ranks, index);
-    const bool less = is_signed(type) ? sign_extend(type, next) < sign_extend(type, result) : next < result;
-    if (op == trestleSum || op == trestleAvg) result = truncate(type, result + next);
-    if (op == trestleProd) result = truncate(type, result * next);
-    if (op == trestleMax) result = less ? result : next;
-    if (op == trestleMin) result = less ? next : result;
+    result = elements::fold_integers(type, op, result, input_bits(type, op, seed, r, ranks, index));
   }
-  if (op != trestleAvg) return result;
-  if (!is_signed(type)) return result / static_cast<uint64_t>(ranks);
-  return truncate(type, static_cast<uint64_t>(sign_extend(type, result) / ranks));
+  return op == trestleAvg ? elements::divide_integer(type, result, ranks) : result;
 }
 
 double reduce_shares(trestleDataType_t type, uint64_t seed, int ranks, size_t index) {
@@ -167,88 +146,24 @@ double reduce_floats(trestleDataType_t type, trestleRedOp_t op, uint64_t seed, i
     const double scaled = std::ldexp(static_cast<double>(sum), sum_scale(type, seed, index));
     return op == trestleAvg ? scaled / ranks : scaled;
   }
-  double result =
-      op == trestleProd ? product_part(type, seed, 0, ranks, index) : decode(type, finite_bits(type, seed, 0, index));
-  for (int r = 1; r < ranks; ++r) {
-    if (op == trestleProd) {
-      result *= product_part(type, seed, r, ranks, index);
-      continue;
-    }
-    const double next = decode(type, finite_bits(type, seed, r, index));
-    result = op == trestleMax ? std::max(result, next) : std::min(result, next);
-  }
+  const auto part = [&](int rank) {
+    return op == trestleProd ? product_part(type, seed, rank, ranks, index)
+                             : decode(type, finite_bits(type, seed, rank, index));
+  };
+  double result = part(0);
+  for (int r = 1; r < ranks; ++r) result = elements::fold_floats(op, result, part(r));
   return result;
 }
 
 }  // namespace
 
-size_t size_of(trestleDataType_t type) {
-  static constexpr std::array<size_t, trestleNumTypes> kSizes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return kSizes.at(type);
-}
-
-bool is_float(trestleDataType_t type) {
-  return type >= trestleFloat16;
-}
-
 std::string name(trestleDataType_t type) {
-  static constexpr std::array<const char*, trestleNumTypes> kNames = {"int8",    "uint8",    "int32",   "uint32",
-                                                                      "int64",   "uint64",   "float16", "float32",
-                                                                      "float64", "bfloat16", "e4m3",    "e5m2"};
-  return kNames.at(type);
+  return format_of(type).name;
 }
 
 std::string name(trestleRedOp_t op) {
   static constexpr std::array<const char*, trestleNumOps> kNames = {"sum", "prod", "max", "min", "avg"};
   return kNames.at(op);
-}
-
-uint64_t encode(trestleDataType_t type, double value) {
-  if (type == trestleFloat64) return std::bit_cast<uint64_t>(value);
-  if (type == trestleFloat32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  const Format format = format_of(type);
-  const uint64_t sign = std::signbit(value) ? uint64_t{1} << (format.exponent_bits + format.mantissa_bits) : 0;
-  const double size = std::fabs(value);
-  if (size == 0) return sign;
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  exponent = std::max(exponent - 1, 1 - format.bias());
-  auto quotient = static_cast<uint64_t>(std::nearbyint(std::ldexp(size, format.mantissa_bits - exponent)));
-  const uint64_t one = uint64_t{1} << format.mantissa_bits;
-  if (quotient == 2 * one) {
-    quotient = one;
-    ++exponent;
-  }
-  if (quotient < one) return sign | quotient;
-  return sign | static_cast<uint64_t>(exponent + format.bias()) << format.mantissa_bits | (quotient - one);
-}
-
-double decode(trestleDataType_t type, uint64_t bits) {
-  if (type == trestleFloat64) return std::bit_cast<double>(bits);
-  if (type == trestleFloat32) return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  const Format format = format_of(type);
-  const uint64_t one = uint64_t{1} << format.mantissa_bits;
-  const uint64_t mantissa = bits & (one - 1);
-  const auto exponent = static_cast<int>(bits >> format.mantissa_bits & ((uint64_t{1} << format.exponent_bits) - 1));
-  const double sign = (bits >> (format.mantissa_bits + format.exponent_bits) & 1) != 0 ? -1.0 : 1.0;
-  const int last = (1 << format.exponent_bits) - 1;
-  if (type == trestleFloat8e4m3) {  // no infinities; one NaN per sign
-    if (exponent == last && mantissa == one - 1) return NAN;
-  } else if (exponent == last) {
-    return mantissa == 0 ? sign * HUGE_VAL : NAN;
-  }
-  if (exponent == 0) return sign * std::ldexp(static_cast<double>(mantissa), 1 - format.bias() - format.mantissa_bits);
-  return sign * std::ldexp(static_cast<double>(one + mantissa), exponent - format.bias() - format.mantissa_bits);
-}
-
-uint64_t load(trestleDataType_t type, const void* buffer, size_t index) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, static_cast<const char*>(buffer) + index * size_of(type), size_of(type));
-  return bits;
-}
-
-void store(trestleDataType_t type, void* buffer, size_t index, uint64_t bits) {
-  std::memcpy(static_cast<char*>(buffer) + index * size_of(type), &bits, size_of(type));
 }
 
 void fill_bits(void* to, trestleDataType_t type, uint64_t seed, int rank, size_t first, size_t count) {
@@ -271,7 +186,7 @@ void fill_reduced(void* to, trestleDataType_t type, trestleRedOp_t op, uint64_t 
 
 uint64_t distance(trestleDataType_t type, uint64_t a, uint64_t b) {
   if (a == b) return 0;
-  const uint64_t top = uint64_t{1} << (8 * size_of(type) - 1);
+  const uint64_t top = elements::sign_bit(type);
   const auto line_up = [top](uint64_t bits) {
     const auto size = static_cast<int64_t>(bits & (top - 1));
     return (bits & top) != 0 ? -size : size;

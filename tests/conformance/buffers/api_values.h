@@ -13,19 +13,18 @@
 #include <cstdint>
 #include <string>
 
+#include "support/elements.h"
+
 namespace api {
 
-size_t size_of(trestleDataType_t type);
-bool is_float(trestleDataType_t type);
+using elements::decode;
+using elements::encode;
+using elements::is_float;
+using elements::load;
+using elements::size_of;
+using elements::store;
 std::string name(trestleDataType_t type);
 std::string name(trestleRedOp_t op);
-
-// The bits of a value, rounded to nearest even, and the value of bits.
-uint64_t encode(trestleDataType_t type, double value);
-double decode(trestleDataType_t type, uint64_t bits);
-
-uint64_t load(trestleDataType_t type, const void* buffer, size_t index);
-void store(trestleDataType_t type, void* buffer, size_t index, uint64_t bits);
 
 // `count` elements from element `first` of rank `rank`'s input.
 void fill_bits(void* to, trestleDataType_t type, uint64_t seed, int rank, size_t first, size_t count);

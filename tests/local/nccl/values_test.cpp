@@ -1,45 +1,23 @@
 // What collectives compute through NCCL's interface on host memory: every type with every operator, exact. That nothing
 // waits after a call shows that calls are complete when they return.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "local/nccl/nccl_ranks.h"
+#include "support/elements.h"
 
 namespace {
 
 using nccl_ranks::refused;
 using nccl_ranks::succeeded;
 
-struct Format {
-  int bytes;
-  int mantissa;  // bits; -1: an integer
-  int bias;
-};
-constexpr Format kFormats[ncclNumTypes] = {{1, -1, 0},    {1, -1, 0},  {4, -1, 0},  {4, -1, 0},
-                                           {8, -1, 0},    {8, -1, 0},  {2, 10, 15}, {4, 23, 127},
-                                           {8, 52, 1023}, {2, 7, 127}, {1, 3, 7},   {1, 2, 15}};
-
-// The bits of a small positive integer.
-uint64_t bits_of(const Format& format, uint64_t value) {
-  if (format.mantissa < 0) return value;
-  int exponent = 0;
-  while (value >> (exponent + 1) != 0) ++exponent;
-  const uint64_t rest = value - (uint64_t{1} << exponent);
-  const int shift = format.mantissa - exponent;
-  const uint64_t mantissa = shift >= 0 ? rest << shift : rest >> -shift;
-  return (static_cast<uint64_t>(exponent + format.bias) << format.mantissa) | mantissa;
-}
-
 using Bytes = std::vector<unsigned char>;
 
-Bytes elements(ncclDataType_t type, const std::vector<uint64_t>& values) {
-  const Format& format = kFormats[type];
-  Bytes bytes;
-  for (const uint64_t value : values) {
-    const uint64_t bits = bits_of(format, value);
-    for (int i = 0; i < format.bytes; ++i) bytes.push_back(static_cast<unsigned char>(bits >> (8 * i)));
-  }
+Bytes elements_of(ncclDataType_t type, const std::vector<uint64_t>& values) {
+  const auto same = static_cast<trestleDataType_t>(type);  // the numbers of both are alike
+  Bytes bytes(values.size() * elements::size_of(same));
+  for (size_t i = 0; i < values.size(); ++i)
+    elements::store(same, bytes.data(), i, elements::encode(same, static_cast<double>(values[i])));
   return bytes;
 }
 
@@ -70,8 +48,8 @@ std::vector<uint64_t> table(size_t count, const std::function<uint64_t(size_t)>&
 void reduce_all_ways(int ranks, int rank, ncclComm_t comm, ncclDataType_t type, ncclRedOp_t op) {
   const size_t block = 13;
   const size_t count = block * static_cast<size_t>(ranks);
-  const Bytes send = elements(type, table(count, [&](size_t i) { return contribution(op, rank, i); }));
-  const Bytes sum = elements(type, table(count, [&](size_t i) { return combined(op, ranks, i); }));
+  const Bytes send = elements_of(type, table(count, [&](size_t i) { return contribution(op, rank, i); }));
+  const Bytes sum = elements_of(type, table(count, [&](size_t i) { return combined(op, ranks, i); }));
   Bytes recv(send.size());
   ASSERT_TRUE(succeeded(ncclAllReduce(send.data(), recv.data(), count, type, op, comm, nullptr), comm));
   EXPECT_EQ(recv, sum) << "all-reduce, type " << type << ", operator " << op;

@@ -18,8 +18,7 @@ constexpr std::array<DataType, 4> kSmallTypes = {DataType::kFloat16, DataType::k
                                                  DataType::kFloat8e5m2};
 
 uint32_t bits_at(const std::vector<std::byte>& memory, size_t index, DataType type) {
-  return size_of(type) == 2 ? reference::load<uint16_t>(memory.data(), index)
-                            : reference::load<uint8_t>(memory.data(), index);
+  return static_cast<uint32_t>(elements::load(reference::public_type(type), memory.data(), index));
 }
 
 // Every value of every small type widens to its exact value and narrows back to itself.

@@ -36,11 +36,8 @@ void put(std::byte* to, size_t index, T value) {
 }
 
 void put_value(std::byte* to, size_t index, DataType type, double value) {
-  if (type == DataType::kFloat64) return put(to, index, value);
-  if (type == DataType::kFloat32) return put(to, index, static_cast<float>(value));
-  const uint32_t bits = reference::encode_small(static_cast<float>(value), type);
-  if (size_of(type) == 2) return put(to, index, static_cast<uint16_t>(bits));
-  put(to, index, static_cast<uint8_t>(bits));
+  const trestleDataType_t of_api = reference::public_type(type);
+  elements::store(of_api, to, index, elements::encode(of_api, static_cast<double>(static_cast<float>(value))));
 }
 
 void fill(std::byte* to, size_t elements, DataType type, Pattern pattern, Rng& rng) {
@@ -213,7 +210,7 @@ TEST_P(Reduce, MatchesTheReference) {
 TEST_P(Reduce, AveragesOfSmallFloatsDoNotOverflow) {
   const ReduceFunction function = GetParam().set.find(type_, ReduceOp::kAvg);
   if (function == nullptr || !is_small_float(type_)) return;
-  const uint32_t largest = reference::encode_small(static_cast<float>(reference::format_of(type_).largest), type_);
+  const uint32_t largest = static_cast<uint32_t>(elements::largest(reference::public_type(type_)));
   for (const size_t elements : kCounts) {
     std::vector<std::byte> source(elements * size_of(type_)), got(source.size());
     for (size_t i = 0; i < elements; ++i) std::memcpy(source.data() + i * size_of(type_), &largest, size_of(type_));
