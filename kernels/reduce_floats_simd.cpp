@@ -1,4 +1,4 @@
-// float32 and float64 reductions for every instruction set.
+// Reductions of floats for every instruction set. Those of 8 and 16 bits are folded in float32.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce_floats_simd.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
@@ -10,12 +10,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace trestle::HWY_NAMESPACE {
 
-template <class E>
+// kSumUnroll: vectors that a sum has in hand at the same time.
+template <class E, int kSumUnroll>
 ReduceFunction float_loop_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAvg:
-      return reduce_floats<E, Sum, 4>;
+      return reduce_floats<E, Sum, kSumUnroll>;
     case ReduceOp::kProd:
       return reduce_floats<E, Prod, 2>;
     case ReduceOp::kMax:
@@ -27,7 +28,22 @@ ReduceFunction float_loop_of(ReduceOp op) {
 }
 
 ReduceFunction float_loop(DataType type, ReduceOp op) {
-  return type == DataType::kFloat64 ? float_loop_of<Plain<double>>(op) : float_loop_of<Plain<float>>(op);
+  switch (type) {
+    case DataType::kFloat64:
+      return float_loop_of<Plain<double>, 4>(op);
+    case DataType::kFloat32:
+      return float_loop_of<Plain<float>, 4>(op);
+    case DataType::kFloat16:
+      return float_loop_of<Half, 2>(op);
+    case DataType::kBfloat16:
+      return float_loop_of<Bfloat16, 2>(op);
+    case DataType::kFloat8e4m3:
+      return float_loop_of<E4m3, 2>(op);
+    case DataType::kFloat8e5m2:
+      return float_loop_of<E5m2, 2>(op);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace trestle::HWY_NAMESPACE

@@ -11,7 +11,6 @@ ReduceFunction portable_loop(DataType type, ReduceOp op);
 
 // Only in builds with Highway. For the best instruction set of this CPU.
 ReduceFunction simd_integer_loop(DataType type, ReduceOp op);
-ReduceFunction simd_float_loop(DataType type, ReduceOp op);        // float32, float64
-ReduceFunction simd_small_float_loop(DataType type, ReduceOp op);  // float16, bfloat16, float8
+ReduceFunction simd_float_loop(DataType type, ReduceOp op);
 
 }  // namespace trestle::kernels

@@ -22,8 +22,7 @@ bool has_simd() {
 }
 
 ReduceFunction simd_loop(DataType type, ReduceOp op) {
-  if (type == DataType::kFloat32 || type == DataType::kFloat64) return kernels::simd_float_loop(type, op);
-  return is_float(type) ? kernels::simd_small_float_loop(type, op) : kernels::simd_integer_loop(type, op);
+  return is_float(type) ? kernels::simd_float_loop(type, op) : kernels::simd_integer_loop(type, op);
 }
 
 }  // namespace

@@ -50,40 +50,28 @@ void add_squares(double* parts, const T* values, size_t elements) {
   for (size_t i = 0; i < elements; ++i) parts[i % kSumParts] += double{values[i]} * values[i];
 }
 
-template <class T>
-size_t add(T* sums, const std::byte* values, size_t elements) {
-  size_t nans = 0;
-  for (size_t i = 0; i < elements; ++i) {
-    T value;
-    std::memcpy(&value, values + i * sizeof value, sizeof value);
-    nans += std::isnan(value);
-    sums[i] += value;
-  }
-  return nans;
-}
-
 template <DataType type>
-size_t add_widened(float* sums, const std::byte* values, size_t elements) {
+size_t add(typename Element<type>::Value* sums, const std::byte* values, size_t elements) {
   typename Element<type>::Stored stored;
   size_t nans = 0;
   for (size_t i = 0; i < elements; ++i) {
     std::memcpy(&stored, values + i * sizeof(stored), sizeof(stored));
-    const float value = Element<type>::widen(stored);
+    const auto value = Element<type>::widen(stored);
     nans += std::isnan(value);
     sums[i] += value;
   }
   return nans;
 }
 
-template <class T>
+template <class T, DataType type>
 constexpr SparseLoopsOf<T> kLoopsOf = {count_reaching<T>, select_reaching<T>, find_finite<T>,
-                                       add_magnitudes<T>, add_squares<T>,     add<T>};
+                                       add_magnitudes<T>, add_squares<T>,     add<type>};
 
 }  // namespace
 
 const SparseLoops& portable_sparse_loops() {
-  static constexpr SparseLoops kLoops = {kLoopsOf<float>, kLoopsOf<double>, add_widened<DataType::kFloat16>,
-                                         add_widened<DataType::kBfloat16>};
+  static constexpr SparseLoops kLoops = {kLoopsOf<float, DataType::kFloat32>, kLoopsOf<double, DataType::kFloat64>,
+                                         add<DataType::kFloat16>, add<DataType::kBfloat16>};
   return kLoops;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/elements.h"
 #include "kernels/sparse.h"
 #include "kernels/sparse_loops.h"
 #include "kernels/vector_elements-inl.h"
@@ -205,33 +206,12 @@ void add_squares(double* parts, const T* values, size_t elements) {
   add_to_parts<AddSquare<T>>(parts, values, elements);
 }
 
-template <class T>
-size_t add(T* sums, const std::byte* values, size_t elements) {
-  const TagOf<T> d;
+// E: how vectors of the type are loaded and widened.
+template <class E, DataType type>
+size_t add(typename E::Lane* sums, const std::byte* values, size_t elements) {
+  const TagOf<typename E::Lane> d;
   const size_t lanes = hn::Lanes(d);
-  const auto* const stored = reinterpret_cast<const T*>(values);
-  size_t nans = 0;
-  size_t i = 0;
-  for (; i + lanes <= elements; i += lanes) {
-    const auto v = hn::LoadU(d, stored + i);
-    nans += hn::CountTrue(d, hn::IsNaN(v));
-    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), v), d, sums + i);
-  }
-  for (; i < elements; ++i) {
-    T value;
-    std::memcpy(&value, values + i * sizeof value, sizeof value);
-    nans += std::isnan(value);
-    sums[i] += value;
-  }
-  return nans;
-}
-
-// E: how vectors are widened; widen: one element.
-template <class E, float (*widen)(uint16_t)>
-size_t add_widened(float* sums, const std::byte* values, size_t elements) {
-  const TagOf<float> d;
-  const size_t lanes = hn::Lanes(d);
-  const auto* const stored = reinterpret_cast<const uint16_t*>(values);
+  const auto* const stored = reinterpret_cast<const typename E::Stored*>(values);
   size_t nans = 0;
   size_t i = 0;
   for (; i + lanes <= elements; i += lanes) {
@@ -240,23 +220,24 @@ size_t add_widened(float* sums, const std::byte* values, size_t elements) {
     hn::StoreU(hn::Add(hn::LoadU(d, sums + i), v), d, sums + i);
   }
   for (; i < elements; ++i) {
-    uint16_t bits = 0;
-    std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
-    const float value = widen(bits);
+    typename E::Stored one;
+    std::memcpy(&one, values + i * sizeof one, sizeof one);
+    const auto value = kernels::Element<type>::widen(one);
     nans += std::isnan(value);
     sums[i] += value;
   }
   return nans;
 }
 
-template <class T>
+template <class T, DataType type>
 SparseLoopsOf<T> loops_of() {
-  return {count_reaching<T>, select_reaching<T>, find_finite<T>, add_magnitudes<T>, add_squares<T>, add<T>};
+  return {count_reaching<T>, select_reaching<T>, find_finite<T>,
+          add_magnitudes<T>, add_squares<T>,     add<Plain<T>, type>};
 }
 
 SparseLoops sparse_loops_of_target() {
-  return {loops_of<float>(), loops_of<double>(), add_widened<Half, half_to_float>,
-          add_widened<Bfloat16, bfloat16_to_float>};
+  return {loops_of<float, DataType::kFloat32>(), loops_of<double, DataType::kFloat64>(), add<Half, DataType::kFloat16>,
+          add<Bfloat16, DataType::kBfloat16>};
 }
 
 }  // namespace trestle::HWY_NAMESPACE

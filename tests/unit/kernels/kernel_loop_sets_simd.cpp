@@ -23,13 +23,7 @@ class OnlyTarget {
 
 ReduceFunction find_for(int64_t target, DataType type, ReduceOp op) {
   const OnlyTarget only(target);
-  ReduceFunction function = nullptr;
-  if (type == DataType::kFloat32 || type == DataType::kFloat64) {
-    function = kernels::simd_float_loop(type, op);
-  } else {
-    function = is_float(type) ? kernels::simd_small_float_loop(type, op) : kernels::simd_integer_loop(type, op);
-  }
-  return function;
+  return is_float(type) ? kernels::simd_float_loop(type, op) : kernels::simd_integer_loop(type, op);
 }
 
 // Calls f(name, target) for the instruction sets that could be chosen. The scalar ones never are: the portable loops
