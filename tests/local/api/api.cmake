@@ -27,7 +27,6 @@ if(TARGET trestle AND SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/deadline_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/disagreement_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/event_failure_test.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/kill_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/sizes_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/user_function_test.cpp)
   trestle_test(NAME api_blame_test LABEL local LIBS trestle_api_calls trestle_api_sockets TIMEOUT 3600 SHARDS 3 SOURCES

@@ -1,5 +1,5 @@
 // Processes that exit without CommDestroy. After all work is done that is no failure for other ranks. Before that it is
-// one, and its sentence names the rank, its end and the pending work. kill_test.cpp tests killed processes.
+// one, and its sentence names the rank, its end and the pending work. blame_test.cpp tests killed processes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
