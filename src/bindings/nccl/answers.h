@@ -26,4 +26,10 @@ const char* last_refusal();
 // Writes one line to the library's log at level INFO.
 __attribute__((format(printf, 1, 2))) void remark(const char* format, ...);
 
+// Defines a call that Trestle has nothing for. why: what to use instead.
+#define NCCL_LACKS(name, parameters, why)                       \
+  NCCL_API(Result, name, parameters) {                          \
+    return refuse(Result::kInvalidUsage, "%s: %s", #name, why); \
+  }
+
 }  // namespace trestle::nccl

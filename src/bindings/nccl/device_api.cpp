@@ -11,13 +11,9 @@ namespace trestle::nccl {
 
 namespace {
 
-Result no_kernels(const char* function) {
-  return refuse(
-      Result::kInvalidUsage,
-      "%s: kernels cannot communicate themselves: call the collectives from the host (CommQueryProperties says "
-      "deviceApiSupport false)",
-      function);
-}
+constexpr const char* kNoKernels =
+    "kernels cannot communicate themselves: call the collectives from the host (CommQueryProperties says "
+    "deviceApiSupport false)";
 
 Result size_of(trestleComm_t comm, int* rank, int* ranks) {
   const Result asked = answer(trestleCommUserRank(comm, rank));
@@ -80,45 +76,20 @@ NCCL_API(int, TeamRankToLsa, (trestleComm_t comm, Team team, int rank)) {
   return alone_in(comm).rank + (rank - team.rank) * team.stride;
 }
 
-NCCL_API(Result, DevCommCreate, (trestleComm_t, const void*, void*)) {
-  return no_kernels("DevCommCreate");
-}
-
-NCCL_API(Result, DevCommDestroy, (trestleComm_t, const void*)) {
-  return no_kernels("DevCommDestroy");
-}
-
-NCCL_API(Result, GetLsaMultimemDevicePointer, (void*, size_t, void**)) {
-  return no_kernels("GetLsaMultimemDevicePointer");
-}
-
-NCCL_API(Result, GetMultimemDevicePointer, (void*, size_t, MultimemHandle, void**)) {
-  return no_kernels("GetMultimemDevicePointer");
-}
-
-NCCL_API(Result, GetLsaDevicePointer, (void*, size_t, int, void**)) {
-  return no_kernels("GetLsaDevicePointer");
-}
-
-NCCL_API(Result, GetPeerDevicePointer, (void*, size_t, int, void**)) {
-  return no_kernels("GetPeerDevicePointer");
-}
-
-NCCL_API(Result, LsaBarrierCreateRequirement, (Team, int, void*, void*)) {
-  return no_kernels("LsaBarrierCreateRequirement");
-}
-
-NCCL_API(Result, GinBarrierCreateRequirement, (trestleComm_t, Team, int, void*, void*)) {
-  return no_kernels("GinBarrierCreateRequirement");
-}
+NCCL_LACKS(DevCommCreate, (trestleComm_t, const void*, void*), kNoKernels)
+NCCL_LACKS(DevCommDestroy, (trestleComm_t, const void*), kNoKernels)
+NCCL_LACKS(GetLsaMultimemDevicePointer, (void*, size_t, void**), kNoKernels)
+NCCL_LACKS(GetMultimemDevicePointer, (void*, size_t, MultimemHandle, void**), kNoKernels)
+NCCL_LACKS(GetLsaDevicePointer, (void*, size_t, int, void**), kNoKernels)
+NCCL_LACKS(GetPeerDevicePointer, (void*, size_t, int, void**), kNoKernels)
+NCCL_LACKS(LsaBarrierCreateRequirement, (Team, int, void*, void*), kNoKernels)
+NCCL_LACKS(GinBarrierCreateRequirement, (trestleComm_t, Team, int, void*, void*), kNoKernels)
 
 // Slots of a buffer that no kernel can have.
 NCCL_API(int, LLA2ACalcSlots, (int, int)) {
   return 0;
 }
 
-NCCL_API(Result, LLA2ACreateRequirement, (int, int, void*, void*)) {
-  return no_kernels("LLA2ACreateRequirement");
-}
+NCCL_LACKS(LLA2ACreateRequirement, (int, int, void*, void*), kNoKernels)
 
 }  // namespace trestle::nccl
