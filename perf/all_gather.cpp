@@ -7,11 +7,7 @@ using namespace trestle::perf;
 int main(int argc, char** argv) {
   static constexpr Collective kAllGather = {
       .kind = trestleCollAllGather,
-      .sweeps_ops = false,
-      .sweeps_roots = false,
-      .in_place = true,
       .send_in_place = InPlace::kBlock,
-      .recv_in_place = InPlace::kStart,
       .shape = gathering_shape,
       .factor = factor_blocks,
       .fill_send = fill_own_send,

@@ -8,10 +8,6 @@ int main(int argc, char** argv) {
   static constexpr Collective kAllReduce = {
       .kind = trestleCollAllReduce,
       .sweeps_ops = true,
-      .sweeps_roots = false,
-      .in_place = true,
-      .send_in_place = InPlace::kStart,
-      .recv_in_place = InPlace::kStart,
       .shape = whole_shape,
       .factor = [](int nranks) { return 2.0 * (nranks - 1) / nranks; },
       .fill_send = [](const Case& c, void* send) { fill_reduction_send(c, c.count, send); },

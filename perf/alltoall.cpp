@@ -7,11 +7,6 @@ using namespace trestle::perf;
 int main(int argc, char** argv) {
   static constexpr Collective kAllToAll = {
       .kind = trestleCollAllToAll,
-      .sweeps_ops = false,
-      .sweeps_roots = false,
-      .in_place = true,
-      .send_in_place = InPlace::kStart,
-      .recv_in_place = InPlace::kStart,
       .shape = [](size_t elements, size_t element_bytes, int nranks) -> Shape {
         const size_t count = block_count(elements, element_bytes, nranks);
         return {count, count * static_cast<size_t>(nranks), count * static_cast<size_t>(nranks)};

@@ -94,11 +94,7 @@ std::vector<std::string> summary(const Options& options, int nranks) {
 int main(int argc, char** argv) {
   static constexpr Collective kAllToAllV = {
       .kind = trestleCollAllToAllV,
-      .sweeps_ops = false,
-      .sweeps_roots = false,
       .in_place = false,
-      .send_in_place = InPlace::kStart,
-      .recv_in_place = InPlace::kStart,
       .shape = shape,
       .factor = factor_blocks,
       .fill_send = [](const Case& c, void* send) { fill_copy_send(c, start_of_block(c, c.rank, c.nranks), send); },

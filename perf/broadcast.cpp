@@ -7,11 +7,7 @@ using namespace trestle::perf;
 int main(int argc, char** argv) {
   static constexpr Collective kBroadcast = {
       .kind = trestleCollBroadcast,
-      .sweeps_ops = false,
       .sweeps_roots = true,
-      .in_place = true,
-      .send_in_place = InPlace::kStart,
-      .recv_in_place = InPlace::kStart,
       .shape = whole_shape,
       .factor = factor_one,
       // Only the root fills it: in place, the other ranks' send side is their receive side, which must start as zeros.

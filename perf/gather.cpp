@@ -7,11 +7,8 @@ using namespace trestle::perf;
 int main(int argc, char** argv) {
   static constexpr Collective kGather = {
       .kind = trestleCollGather,
-      .sweeps_ops = false,
       .sweeps_roots = true,
-      .in_place = true,
       .send_in_place = InPlace::kBlock,
-      .recv_in_place = InPlace::kStart,
       .shape = gathering_shape,
       .factor = factor_blocks,
       .fill_send = fill_own_send,

@@ -56,11 +56,7 @@ std::string skips(int nranks) {
 int main(int argc, char** argv) {
   static constexpr Collective kHypercube = {
       .kind = trestleCollAllGather,
-      .sweeps_ops = false,
-      .sweeps_roots = false,
-      .in_place = true,
       .send_in_place = InPlace::kBlock,
-      .recv_in_place = InPlace::kStart,
       .shape = gathering_shape,
       .factor = factor_one,
       .fill_send = fill_own_send,

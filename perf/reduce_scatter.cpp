@@ -8,9 +8,6 @@ int main(int argc, char** argv) {
   static constexpr Collective kReduceScatter = {
       .kind = trestleCollReduceScatter,
       .sweeps_ops = true,
-      .sweeps_roots = false,
-      .in_place = true,
-      .send_in_place = InPlace::kStart,
       .recv_in_place = InPlace::kBlock,
       .shape = scattering_shape,
       .factor = factor_blocks,

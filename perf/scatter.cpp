@@ -7,10 +7,7 @@ using namespace trestle::perf;
 int main(int argc, char** argv) {
   static constexpr Collective kScatter = {
       .kind = trestleCollScatter,
-      .sweeps_ops = false,
       .sweeps_roots = true,
-      .in_place = true,
-      .send_in_place = InPlace::kStart,
       .recv_in_place = InPlace::kBlock,
       .shape = scattering_shape,
       .factor = factor_blocks,

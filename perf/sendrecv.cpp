@@ -20,10 +20,6 @@ int main(int argc, char** argv) {
   static constexpr Collective kSendRecv = {
       .kind = trestleCollSendRecv,
       .sweeps_ops = true,
-      .sweeps_roots = false,
-      .in_place = true,
-      .send_in_place = InPlace::kStart,
-      .recv_in_place = InPlace::kStart,
       .shape = whole_shape,
       .factor = factor_one,
       .fill_send = fill_own_send,

@@ -42,11 +42,11 @@ enum class InPlace {
 
 struct Collective {
   trestleCollective_t kind;
-  bool sweeps_ops;    // the redop column applies
-  bool sweeps_roots;  // the root column applies
-  bool in_place;      // false: the in-place half is N/A
-  InPlace send_in_place;
-  InPlace recv_in_place;
+  bool sweeps_ops = false;    // the redop column applies
+  bool sweeps_roots = false;  // the root column applies
+  bool in_place = true;       // false: the in-place half is N/A
+  InPlace send_in_place = InPlace::kStart;
+  InPlace recv_in_place = InPlace::kStart;
   Shape (*shape)(size_t elements, size_t element_bytes, int nranks);  // elements: of the size that the user requested
   double (*factor)(int nranks);                                       // bus bandwidth over algorithm bandwidth
   void (*fill_send)(const Case&, void* send);                         // writes at most shape.send elements
