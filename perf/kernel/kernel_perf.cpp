@@ -34,13 +34,8 @@ std::string half_text(const KernelTiming& timing, double memcpy_bandwidth) {
 
 void half_json(Json& json, const char* key, const KernelTiming& timing, double memcpy_bandwidth) {
   json.key(key).open('{').key("time").number(timing.time_us).key("bandwidth").number(timing.bandwidth);
-  json.key("of_memcpy").number(timing.bandwidth / memcpy_bandwidth).key("nwrong");
-  if (timing.wrong) {
-    json.integer(static_cast<int64_t>(*timing.wrong));
-  } else {
-    json.null();
-  }
-  json.close('}');
+  json.key("of_memcpy").number(timing.bandwidth / memcpy_bandwidth);
+  json.key("nwrong").integer(timing.wrong).close('}');
 }
 
 constexpr const char* kNoEnd = "],\"out_of_bounds\":null,\"errors\":[\"the run has not ended\"]}\n";
@@ -74,12 +69,7 @@ class Run {
   // "", or why the report could not be written.
   std::string finish() {
     Json json;
-    json.open('{')
-        .key("count")
-        .integer(static_cast<int64_t>(wrong_rows_))
-        .key("okay")
-        .truth(wrong_rows_ == 0)
-        .close('}');
+    json.open('{').key("count").integer(wrong_rows_).key("okay").truth(wrong_rows_ == 0).close('}');
     report("", "],\"out_of_bounds\":" + json.str() + ",\"errors\":[]}\n");
     return problem_;
   }
@@ -116,8 +106,8 @@ class Run {
                 half_text(streaming, copied).c_str(), (options_.report_timestamps ? row_timestamp() : "").c_str());
     std::fflush(stdout);
     Json json;
-    json.open('{').key("size").integer(static_cast<int64_t>(size));
-    json.key("count").integer(static_cast<int64_t>(what.elements)).key("type").text(info.name);
+    json.open('{').key("size").integer(size);
+    json.key("count").integer(what.elements).key("type").text(info.name);
     json.key("redop").text(op_name(op)).key("sources").integer(sources).key("memcpy_bandwidth").number(copied);
     half_json(json, "normal_stores", normal, copied);
     half_json(json, "streaming_stores", streaming, copied);

@@ -60,15 +60,21 @@ Json& Json::text(std::string_view value) {
   return raw(quoted(value));
 }
 
-Json& Json::number(double value) {
-  if (!std::isfinite(value)) return null();
+Json& Json::number(std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return null();
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.10g", value);
+  std::snprintf(digits, sizeof digits, "%.10g", *value);
   return raw(digits);
 }
 
-Json& Json::integer(int64_t value) {
-  return raw(std::to_string(value));
+Json& Json::numbers(const std::vector<double>& values) {
+  open('[');
+  for (const double value : values) number(value);
+  return close(']');
+}
+
+Json& Json::integer(std::optional<int64_t> value) {
+  return value ? raw(std::to_string(*value)) : null();
 }
 
 Json& Json::truth(bool value) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trestle::perf {
 
@@ -15,9 +17,10 @@ class Json {
   Json& close(char bracket);  // '}' or ']'
   Json& key(std::string_view name);
 
-  Json& text(std::string_view value);  // non-ASCII bytes are unchanged
-  Json& number(double value);          // null if it is not finite
-  Json& integer(int64_t value);
+  Json& text(std::string_view value);                // non-ASCII bytes are unchanged
+  Json& number(std::optional<double> value);         // null if there is none, or none that is finite
+  Json& numbers(const std::vector<double>& values);  // an array
+  Json& integer(std::optional<int64_t> value);       // null if there is none
   Json& truth(bool value);
   Json& null();
   Json& raw(std::string_view json);  // one value that is JSON already

@@ -29,12 +29,8 @@ void write_environment(Json& json) {
 void write_half(Json& json, const char* key, const Half& half, bool cpu_time) {
   json.key(key).open('{');
   json.key(cpu_time ? "cpu_time" : "time").number(half.time_us);
-  json.key("alg_bw").number(half.algbw).key("bus_bw").number(half.busbw).key("nwrong");
-  if (half.wrong) {
-    json.integer(static_cast<int64_t>(*half.wrong));
-  } else {
-    json.null();
-  }
+  json.key("alg_bw").number(half.algbw).key("bus_bw").number(half.busbw);
+  json.key("nwrong").integer(half.wrong);
   if (half.calls) {
     json.key("host_us").number(half.calls->host_us);
     json.key("issue_us").number(half.calls->issue_us);
@@ -46,20 +42,9 @@ void write_half(Json& json, const char* key, const Half& half, bool cpu_time) {
 void write_compared(Json& json, const std::vector<JsonReport::Compared>& compared) {
   json.open('[');
   for (const JsonReport::Compared& of : compared) {
-    json.open('{').key("backend").text(of.backend).key("bandwidth").number(of.mean_busbw).key("time_ratio");
-    if (of.time_ratio) {
-      json.number(*of.time_ratio);
-    } else {
-      json.null();
-    }
-    json.close('}');
+    json.open('{').key("backend").text(of.backend).key("bandwidth").number(of.mean_busbw);
+    json.key("time_ratio").number(of.time_ratio).close('}');
   }
-  json.close(']');
-}
-
-void write_numbers(Json& json, const std::vector<double>& numbers) {
-  json.open('[');
-  for (const double value : numbers) json.number(value);
   json.close(']');
 }
 
@@ -69,17 +54,15 @@ void write_iterations(Json& json, const char* key, const Half& half, int skipped
   json.key("min_us").number(tails.min).key("max_us").number(tails.max).key("avg_us").number(tails.mean);
   json.key("p50_us").number(tails.p50).key("p95_us").number(tails.p95).key("p99_us").number(tails.p99);
   json.key("stdev_us").number(tails.deviation).key("cv_pct").number(tails.cv_percent);
-  json.key("times_us");
-  write_numbers(json, half.iterations_us);
-  json.key("per_process_max_times_us").open('[');
-  for (const std::vector<double>& process : half.process_iterations_us) write_numbers(json, process);
+  json.key("times_us").numbers(half.iterations_us).key("per_process_max_times_us").open('[');
+  for (const std::vector<double>& process : half.process_iterations_us) json.numbers(process);
   json.close(']').close('}');
 }
 
 void write_settings(Json& json, const Options& options) {
   json.key("nthreads").integer(options.threads).key("ngpus").integer(options.ranks_per_thread);
-  json.key("minimum_bytes").integer(static_cast<int64_t>(options.min_bytes));
-  json.key("maximum_bytes").integer(static_cast<int64_t>(options.max_bytes));
+  json.key("minimum_bytes").integer(options.min_bytes);
+  json.key("maximum_bytes").integer(options.max_bytes);
   const bool multiplies = options.step_factor > 1;
   json.key(multiplies ? "step_factor" : "step_bytes");
   json.integer(multiplies ? options.step_factor : static_cast<int64_t>(options.step_bytes));
@@ -119,7 +102,7 @@ void JsonReport::begin(const Options& options, const std::vector<Device>& device
   json.open('{');
   write_settings(json, options);
   json.key("comm_init_ms").number(creation.seconds * 1e3);
-  json.key("comm_memory_bytes").integer(static_cast<int64_t>(creation.memory_bytes));
+  json.key("comm_memory_bytes").integer(creation.memory_bytes);
   json.key("devices").open('[');
   for (const Device& device : devices) {
     json.open('{').key("rank").integer(device.rank).key("group").integer(device.group);
@@ -136,8 +119,8 @@ void JsonReport::begin(const Options& options, const std::vector<Device>& device
 
 void JsonReport::row(const RowHead& head, const Half& out_of_place, const Half* in_place, const Options& options) {
   Json json;
-  json.open('{').key("size").integer(static_cast<int64_t>(head.size_bytes));
-  json.key("count").integer(static_cast<int64_t>(head.count)).key("type").text(head.type);
+  json.open('{').key("size").integer(head.size_bytes);
+  json.key("count").integer(head.count).key("type").text(head.type);
   json.key("redop").text(head.op).key("root").integer(head.root);
   if (head.backend != nullptr) json.key("backend").text(head.backend);
   write_half(json, "out_of_place", out_of_place, options.report_cpu_time);
@@ -170,7 +153,7 @@ std::string JsonReport::finish(const End& end) {
   finished_ = true;
   std::string tail = begun_ ? "" : kNoConfig;
   Json json;
-  json.open('{').key("count").integer(static_cast<int64_t>(end.failed_checks));
+  json.open('{').key("count").integer(end.failed_checks);
   json.key("okay").truth(end.failed_checks == 0).close('}');
   tail += "\n],\n\"out_of_bounds\":" + json.str();
   Json bandwidth;

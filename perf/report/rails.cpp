@@ -74,25 +74,16 @@ std::vector<std::string> rail_lines(const std::vector<RailRow>& rows) {
 }
 
 void write_rails(Json& json, const std::vector<RailRow>& rows) {
-  const auto integer = [&json](const char* key, uint64_t value) { json.key(key).integer(static_cast<int64_t>(value)); };
   json.open('[');
   for (const RailRow& row : rows) {
     json.open('{').key("rank").integer(row.rank).key("peer").integer(row.peer);
     json.key("rail").text(row.name).key("state").text(row.state);
-    integer("sent_bytes", row.sent);
-    integer("acknowledged_bytes", row.acknowledged);
-    integer("received_bytes", row.received);
-    integer("queued_bytes", row.queued);
+    json.key("sent_bytes").integer(row.sent).key("acknowledged_bytes").integer(row.acknowledged);
+    json.key("received_bytes").integer(row.received).key("queued_bytes").integer(row.queued);
     json.key("share_pct").number(row.share_permille / 10.0);
-    json.key("goodput_bytes_per_second");
-    if (row.goodput == 0) {
-      json.null();
-    } else {
-      json.integer(static_cast<int64_t>(row.goodput));
-    }
-    integer("retransmitted_frames", row.frames_again);
-    integer("connections", row.connections);
-    integer("lost", row.losses);
+    json.key("goodput_bytes_per_second").integer(row.goodput != 0 ? std::optional(row.goodput) : std::nullopt);
+    json.key("retransmitted_frames").integer(row.frames_again).key("connections").integer(row.connections);
+    json.key("lost").integer(row.losses);
     json.key("why").text(row.why).close('}');
   }
   json.close(']');

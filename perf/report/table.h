@@ -20,10 +20,10 @@ namespace trestle::perf {
 
 struct Options;
 
-// As printf would print it, at most 319 characters.
+// As printf would print it, at most 511 characters.
 template <class... Args>
 std::string text(const char* format, Args... args) {
-  std::array<char, 320> line;
+  std::array<char, 512> line;
   const int length = std::snprintf(line.data(), line.size(), format, args...);
   return std::string(line.data(), std::min<size_t>(static_cast<size_t>(std::max(length, 0)), line.size() - 1));
 }
