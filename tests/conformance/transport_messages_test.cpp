@@ -13,8 +13,9 @@ using TransportMessages = TransportTest;
 INSTANTIATE_TEST_SUITE_P(All, TransportMessages, ::testing::ValuesIn(transport_names()),
                          [](const auto& info) { return info.param; });
 
-const std::vector<size_t> kSizes = {
-    0, 1, 7, 8, 4096, kTestEager - 1, kTestEager, kTestEager + 1, 100'003, size_t{1} << 20, (size_t{5} << 20) + 13};
+constexpr size_t kEager = kTestEager;
+constexpr size_t kSizes[] = {0,          1,      7,          8,      24,      25,      4096,    4097,
+                             kEager - 1, kEager, kEager + 1, 65'536, 100'003, 262'144, 1 << 20, (5 << 20) + 13};
 
 TEST_P(TransportMessages, ArriveInEveryOrderOfPosting) {
   Endpoints endpoints(GetParam(), 2);

@@ -61,12 +61,15 @@ class ShmTransportTest : public testing::Test {
     while (!condition() && !HasFatalFailure()) drive();
   }
 
-  void send(Message& message, int32_t from, int32_t to, uint64_t number) {
+  void address(Message& message, int32_t to, uint64_t number) {
     message.send.peer = to;
     message.send.tag.operation = number;
     message.send.tag.check = check_;
     message.send.bytes = message.piece.bytes;
     message.send.pieces = {&message.piece, 1};
+  }
+  void send(Message& message, int32_t from, int32_t to, uint64_t number) {
+    address(message, to, number);
     until([&] { return ends_[from]->post_send(message.send).value(); });
   }
   // Memory that peers can map.
@@ -74,12 +77,17 @@ class ShmTransportTest : public testing::Test {
     message.region = look_at(memory, bytes, nullptr);
     message.piece = {memory, bytes, &message.region};
   }
-  Message& send_new(int32_t from, int32_t to, uint64_t number, size_t bytes) {
+  Message& unsent(int32_t to, uint64_t number, size_t bytes) {
     Message& message = messages_.emplace_back();
     message.data.resize(bytes);
     for (size_t i = 0; i < bytes; ++i) message.data[i] = pattern(number, i);
     message.piece = {message.data.data(), bytes};
-    send(message, from, to, number);
+    address(message, to, number);
+    return message;
+  }
+  Message& send_new(int32_t from, int32_t to, uint64_t number, size_t bytes) {
+    Message& message = unsent(to, number, bytes);
+    until([&] { return ends_[from]->post_send(message.send).value(); });
     return message;
   }
   // target: empty for a view.
