@@ -5,6 +5,7 @@
 #include "sim/simulate_schedule.h"
 #include "study/paper.h"
 #include "study/paper_systems.h"
+#include "unit/sched/systems.h"
 
 namespace trestle {
 namespace agreement_test {
@@ -15,38 +16,25 @@ constexpr auto kRing = DimensionKind::kRing;
 constexpr auto kDirect = DimensionKind::kFullyConnected;
 constexpr auto kSwitch = DimensionKind::kSwitch;
 
-struct Dim {
-  int32_t size;
-  DimensionKind kind;
-  uint64_t gbps;
-  uint64_t latency_ns;
-};
-
 struct System {
   const char* name;
-  std::vector<Dim> dims;
+  std::vector<Dimension> dims;
 };
 
+constexpr auto of = paper_dimension;
+
 const System kSystems[] = {
-    {"switch 8", {{8, kSwitch, 80, 700}}},
-    {"ring 8, direct 4", {{8, kRing, 160, 20}, {4, kDirect, 80, 700}}},
-    {"switch 4, ring 4", {{4, kSwitch, 80, 700}, {4, kRing, 40, 700}}},
-    {"direct 4, switch 4, ring 2", {{4, kDirect, 80, 700}, {4, kSwitch, 40, 1700}, {2, kRing, 40, 700}}},
-    {"ring 4, switch 8", {{4, kRing, 80, 20}, {8, kSwitch, 160, 1700}}},
-    {"switch 4, switch 4, switch 4", {{4, kSwitch, 160, 700}, {4, kSwitch, 80, 700}, {4, kSwitch, 40, 1700}}},
-    {"direct 5, ring 3", {{5, kDirect, 100, 700}, {3, kRing, 50, 1700}}},
+    {"switch 8", {of(8, kSwitch, 80, 700)}},
+    {"ring 8, direct 4", {of(8, kRing, 160, 20), of(4, kDirect, 80, 700)}},
+    {"switch 4, ring 4", {of(4, kSwitch, 80, 700), of(4, kRing, 40, 700)}},
+    {"direct 4, switch 4, ring 2", {of(4, kDirect, 80, 700), of(4, kSwitch, 40, 1700), of(2, kRing, 40, 700)}},
+    {"ring 4, switch 8", {of(4, kRing, 80, 20), of(8, kSwitch, 160, 1700)}},
+    {"switch 4, switch 4, switch 4", {of(4, kSwitch, 160, 700), of(4, kSwitch, 80, 700), of(4, kSwitch, 40, 1700)}},
+    {"direct 5, ring 3", {of(5, kDirect, 100, 700), of(3, kRing, 50, 1700)}},
 };
 
 Topology topology_of(const System& system) {
-  Topology topology;
-  for (const Dim& dim : system.dims) {
-    Dimension& d = topology.dimensions.emplace_back();
-    d.size = dim.size;
-    d.kind = dim.kind;
-    d.bandwidth_mbps = dim.gbps * 1000;
-    d.latency_ns = dim.latency_ns;
-  }
-  return topology;
+  return {system.dims, ""};
 }
 
 Schedule planned(const Topology& topology, Collective collective, uint64_t whole_bytes, uint32_t chunks,
@@ -100,9 +88,9 @@ INSTANTIATE_TEST_SUITE_P(Sim, Agreement, testing::ValuesIn(kSystems));
 // Halving and doubling in few segments, where the order of a message's halves matters.
 TEST(AgreementOf, FewSegmentsOfHalvingAndDoubling) {
   const System systems[] = {
-      {"switch 16", {{16, kSwitch, 80, 1700}}},
-      {"switch 8, switch 16", {{8, kSwitch, 1200, 700}, {16, kSwitch, 800, 1700}}},
-      {"switch 4, switch 8, switch 8", {{4, kSwitch, 800, 700}, {8, kSwitch, 800, 700}, {8, kSwitch, 800, 1700}}},
+      {"switch 16", {of(16, kSwitch, 80, 1700)}},
+      {"switch 8, switch 16", {of(8, kSwitch, 1200, 700), of(16, kSwitch, 800, 1700)}},
+      {"switch 4, switch 8, switch 8", {of(4, kSwitch, 800, 700), of(8, kSwitch, 800, 700), of(8, kSwitch, 800, 1700)}},
   };
   for (const System& system : systems) {
     const Topology topology = topology_of(system);
@@ -172,7 +160,7 @@ TEST(AgreementOf, MessagesInTurn) {
   constexpr uint64_t kLatencyNs = 50'000;
   constexpr uint64_t kNsPerKiB = 8 * 1024 / 10;
   for (const int32_t ranks : {4, 6, 8}) {
-    const Topology topology = topology_of({"switch", {{ranks, kSwitch, 10, kLatencyNs}}});
+    const Topology topology = topology_of({"switch", {of(ranks, kSwitch, 10, kLatencyNs)}});
     for (const uint64_t kib : {4, 16, 64, 128, 512, 4096}) {
       SimulateOptions options;
       options.collective = Collective::kAllToAll;

@@ -4,6 +4,7 @@
 
 #include "sched/model/steps_model.h"
 #include "sim/cluster.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace chain_test {
@@ -13,12 +14,7 @@ constexpr uint64_t kBytes = uint64_t{1} << 20;
 constexpr uint64_t kLatency_ns = 500;
 
 Topology line(int32_t ranks) {
-  Topology topology;
-  Dimension& dimension = topology.dimensions.emplace_back();
-  dimension.size = ranks;
-  dimension.bandwidth_mbps = 8000;  // 1 ns per byte
-  dimension.latency_ns = kLatency_ns;
-  return topology;
+  return grid_of({{ranks, 8000, kLatency_ns}});  // 1 ns per byte
 }
 
 Schedule by_chain(PhaseKind kind, std::string_view name) {

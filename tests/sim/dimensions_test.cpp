@@ -3,15 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <set>
 
-#include "base/rng.h"
 #include "engine/prepare/layout.h"
-#include "sched/select/select.h"
-#include "sim/cluster.h"
-#include "unit/engine/grids.h"
+#include "tests/sim/jobs.h"
 
 namespace trestle {
 namespace dimensions_test {
@@ -25,13 +21,7 @@ struct Case {
   ReduceOp op = ReduceOp::kSum;
 };
 
-SimOptions options_for(const Topology& topology, uint64_t seed) {
-  SimOptions options;
-  for (const Dimension& d : topology.dimensions) options.links.push_back({d.latency_ns, d.bandwidth_mbps});
-  options.faults = {seed, 20'000};
-  options.segment_bytes = 4096;
-  return options;
-}
+constexpr uint64_t kMostJitterNs = 20'000;
 
 // Small whole numbers, whose sums are exact in any order.
 float input_of(int32_t rank, size_t element) {
@@ -164,8 +154,8 @@ class Ways : public testing::TestWithParam<std::vector<int32_t>> {
  protected:
   // Runs all sizes, roots and buffer placements.
   void run_all(Collective collective, const Way& way) {
-    const Topology topology = engine_grid(GetParam());
-    SimCluster cluster(topology, options_for(topology, ++seed_));
+    const Topology topology = grid(GetParam());
+    SimCluster cluster(topology, options_for(topology, ++seed_, kMostJitterNs));
     for (const size_t count : {0u, 1u, 37u, 9001u}) {
       for (int32_t root = 0; root < (has_root(collective) ? topology.ranks() : 1); ++root) {
         for (const bool in_place : {false, true}) {
@@ -242,9 +232,9 @@ TEST_P(Ways, ByPoliciesThatOrderChunks) {
   const Way kWays[] = {{on_each("ring"), 16, "themis", "scf"},
                        {on_each("direct"), 16, "themis", "fifo"},
                        {on_each("ring"), 16, "auto", "scf"}};
-  Topology topology = engine_grid(GetParam());
+  Topology topology = grid(GetParam());
   for (Dimension& dimension : topology.dimensions) dimension.latency_ns = 50;
-  SimCluster cluster(topology, options_for(topology, 5));
+  SimCluster cluster(topology, options_for(topology, 5, kMostJitterNs));
   for (const Way& way : kWays) {
     for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather}) {
       const Case c{collective, collective == Collective::kAllReduce ? 60'007u : 5'003u, 0, false};
@@ -268,39 +258,25 @@ TEST_P(Ways, ByPoliciesThatOrderChunks) {
 
 // Sums that round: all ranks must still have the same bits.
 TEST_P(Ways, AllReduceGivesAllRanksTheSameBits) {
-  const Topology topology = engine_grid(GetParam());
+  const Topology topology = grid(GetParam());
   for (const char* algo : {"", "rd", "tree", "direct", "ring", "hd", "dbtree"}) {
     for (const size_t count : {1u, 37u, 9001u}) {
       const Case c{Collective::kAllReduce, count, 0, false};
       const Schedule schedule = schedule_for(c, topology, {algo, count > 100 ? 3u : 0u});
       SCOPED_TRACE(describe(c, topology, schedule));
-      Rng rng(count);
-      std::vector<std::vector<float>> send(topology.ranks(), std::vector<float>(count));
-      for (auto& each : send) {
-        for (float& value : each) value = static_cast<float>(rng.uniform() * 1e3 - 5e2);
-      }
-      auto recv = send;
-      SimCall call;
-      call.request.count = count;
-      call.request.op = ReduceOp::kAvg;
-      call.schedule = schedule;
-      for (int32_t r = 0; r < topology.ranks(); ++r) call.buffers.push_back({send[r].data(), recv[r].data()});
-      SimCluster cluster(topology, options_for(topology, 3));
-      const auto time = cluster.run({call});
+      Job job = all_reduce_job(topology, count, 0);
+      job.call.schedule = schedule;
+      SimCluster cluster(topology, options_for(topology, 3, kMostJitterNs));
+      const auto time = cluster.run({job.call});
       ASSERT_TRUE(time.ok()) << time.error().message;
-      for (const auto& each : recv) ASSERT_EQ(0, std::memcmp(each.data(), recv[0].data(), count * 4));
-      for (size_t i = 0; i < count; ++i) {
-        double sum = 0;
-        for (const auto& each : send) sum += each[i];
-        ASSERT_NEAR(recv[0][i], sum / topology.ranks(), 1e-2);
-      }
+      expect_sums(job);
     }
   }
 }
 
 // A rank may leave a barrier only after all have entered it. If one is missing, no rank leaves.
 TEST_P(Ways, BarrierHoldsAllRanks) {
-  const Topology topology = engine_grid(GetParam());
+  const Topology topology = grid(GetParam());
   const Case c{Collective::kBarrier, 0, 0, false};
   for (const std::string& algo :
        {"barrier:" + on_each("rd"), "barrier:" + on_each("tree"), "barrier:" + on_each("dissemination"),
@@ -310,12 +286,12 @@ TEST_P(Ways, BarrierHoldsAllRanks) {
     call.schedule = schedule_for(c, topology, {algo});
     call.buffers.resize(topology.ranks());
     SCOPED_TRACE(describe(c, topology, call.schedule));
-    SimCluster all(topology, options_for(topology, 1));
+    SimCluster all(topology, options_for(topology, 1, kMostJitterNs));
     ASSERT_TRUE(all.run({call}).ok());
     for (int32_t missing = 0; missing < topology.ranks(); ++missing) {
       std::vector<std::vector<size_t>> starts(topology.ranks(), std::vector<size_t>{0});
       starts[missing] = {};
-      SimCluster others(topology, options_for(topology, 1));
+      SimCluster others(topology, options_for(topology, 1, kMostJitterNs));
       const auto result = others.run({call}, starts);
       ASSERT_FALSE(result.ok()) << "without rank " << missing;
       const std::string& stuck = result.error().message;  // "...: rank 0: ... | rank 1: ... | rank 2: ..."

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "sched/select/select.h"
 #include "sim/cluster.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace faults_test {
@@ -12,14 +13,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 Topology grid() {
-  Topology topology;
-  for (const int32_t size : {4, 2}) {
-    Dimension& d = topology.dimensions.emplace_back();
-    d.size = size;
-    d.bandwidth_mbps = 80'000;
-    d.latency_ns = 1000;
-  }
-  return topology;
+  return grid_of({{4, 80'000, 1000}, {2, 80'000, 1000}});
 }
 
 SimCall all_reduce(const Topology& topology) {

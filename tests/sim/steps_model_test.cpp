@@ -1,6 +1,7 @@
 // The model of steps against closed forms, and its invariants: bytes, order, independence of coarseness.
 #include "sched/model/steps_model.h"
 #include "sched/model/cost.h"
+#include "support/grids.h"
 
 #include <gtest/gtest.h>
 
@@ -9,23 +10,6 @@ namespace steps_model_test {
 namespace {
 
 constexpr uint64_t kPsPerNs = 1000;
-
-struct Dim {
-  int32_t size;
-  uint64_t bandwidth_mbps;
-  uint64_t latency_ns;
-};
-
-Topology grid(const std::vector<Dim>& dims) {
-  Topology topology;
-  for (const Dim& dim : dims) {
-    Dimension& d = topology.dimensions.emplace_back();
-    d.size = dim.size;
-    d.bandwidth_mbps = dim.bandwidth_mbps;
-    d.latency_ns = dim.latency_ns;
-  }
-  return topology;
-}
 
 uint16_t algorithm(std::string_view name) {
   return static_cast<uint16_t>(find_algorithm(name).value() - algorithms().data());
@@ -56,7 +40,7 @@ uint64_t time_ns(const Topology& topology, const Schedule& schedule, const Steps
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 TEST(Alone, ARingOfWholeMessagesPaysItsLatencyInEveryStep) {
-  const Topology topology = grid({{8, 8000, 500}});  // 1 ns per byte
+  const Topology topology = grid_of({{8, 8000, 500}});  // 1 ns per byte
   for (const PhaseKind kind : {PhaseKind::kReduceScatter, PhaseKind::kAllGather}) {
     EXPECT_EQ(time_ns(topology, single(kind, "ring", 8 * kMiB), cut(1)), 7 * (kMiB + 500));
   }
@@ -64,24 +48,24 @@ TEST(Alone, ARingOfWholeMessagesPaysItsLatencyInEveryStep) {
 }
 
 TEST(Alone, ARingOfSegmentsHidesAllLatenciesButTheLast) {
-  const Topology topology = grid({{8, 8000, 500}});
+  const Topology topology = grid_of({{8, 8000, 500}});
   EXPECT_EQ(time_ns(topology, single(PhaseKind::kReduceScatter, "ring", 8 * kMiB), cut(32)), 7 * kMiB + 500);
   // If a step's other segments take less time than the latency, the link waits for the first one.
   const uint64_t bytes = 8 * 4096;
-  const Topology far = grid({{8, 8000, 10'000}});
+  const Topology far = grid_of({{8, 8000, 10'000}});
   EXPECT_EQ(time_ns(far, single(PhaseKind::kReduceScatter, "ring", bytes), cut(4)),
             6 * (10'000 + 1024) + 4096 + 10'000);
 }
 
 TEST(Alone, DirectIsOneStepAndHalvingHalves) {
-  const Topology topology = grid({{8, 8000, 500}});
+  const Topology topology = grid_of({{8, 8000, 500}});
   EXPECT_EQ(time_ns(topology, single(PhaseKind::kAllGather, "direct", 8 * kMiB), cut(1)), 7 * kMiB + 500);
   EXPECT_EQ(time_ns(topology, single(PhaseKind::kReduceScatter, "hd", 8 * kMiB), cut(1)), 7 * kMiB + 3 * 500);
   EXPECT_EQ(time_ns(topology, single(PhaseKind::kAllGather, "hd", 8 * kMiB), cut(1)), 7 * kMiB + 3 * 500);
 }
 
 TEST(Alone, AWindowHoldsTheLinkUntilSegmentsArrive) {
-  const Topology topology = grid({{2, 8000, 100'000}});
+  const Topology topology = grid_of({{2, 8000, 100'000}});
   StepsOptions options = cut(16);
   options.window = 1;
   // 16 segments of 64 KiB, one at a time.
@@ -89,7 +73,7 @@ TEST(Alone, AWindowHoldsTheLinkUntilSegmentsArrive) {
 }
 
 TEST(Alone, MessagesInTurnShareOneWindow) {
-  const Topology topology = grid({{4, 8000, 100'000}});
+  const Topology topology = grid_of({{4, 8000, 100'000}});
   const Schedule schedule = single(PhaseKind::kAllToAll, "pairwise", 4 * kMiB);
   StepsOptions options = cut(8);
   options.window = 1;
@@ -103,7 +87,7 @@ TEST(Alone, MessagesInTurnShareOneWindow) {
 }
 
 TEST(Alone, OverheadsAreThoseOfTheRail) {
-  const Topology topology = grid({{4, 8000, 500}});
+  const Topology topology = grid_of({{4, 8000, 500}});
   StepsOptions options = cut(8);
   options.overheads = true;
   const RailCost rail = rail_cost(topology, 0);
@@ -113,7 +97,7 @@ TEST(Alone, OverheadsAreThoseOfTheRail) {
 }
 
 TEST(Alone, PlansThatAreNoExchangeArePipelines) {
-  const Topology topology = grid({{9, 8000, 500}});
+  const Topology topology = grid_of({{9, 8000, 500}});
   for (const Algorithm& row : algorithms()) {
     for (int kind = 0; kind < kPhaseKinds; ++kind) {
       const auto phase = static_cast<PhaseKind>(kind);
@@ -153,7 +137,7 @@ Schedule hierarchical(const std::vector<const char*>& names, uint64_t bytes, uin
 }
 
 TEST(Schedules, KeepBytesOrderAndOneSegmentPerLink) {
-  const Topology topology = grid({{4, 80'000, 700}, {8, 40'000, 700}, {4, 20'000, 1700}});
+  const Topology topology = grid_of({{4, 80'000, 700}, {8, 40'000, 700}, {4, 20'000, 1700}});
   const Schedule schedule = hierarchical({"ring", "direct", "hd"}, 64 * kMiB, 8, 3);
   const StepsResult result = StepsModel(topology, cut(16)).run(schedule);
   ASSERT_TRUE(result.finished);
@@ -176,14 +160,14 @@ TEST(Schedules, KeepBytesOrderAndOneSegmentPerLink) {
 }
 
 TEST(Schedules, SayWhenTheirOrdersWaitForEachOther) {
-  const Topology topology = grid({{2, 8000, 10}, {2, 8000, 10}});
+  const Topology topology = grid_of({{2, 8000, 10}, {2, 8000, 10}});
   Schedule schedule = hierarchical({"ring", "ring"}, kMiB, 2, 2);
   std::swap(schedule.orders[0].order.front(), schedule.orders[0].order.back());
   EXPECT_FALSE(StepsModel(topology, cut(2)).run(schedule).finished);
 }
 
 TEST(Schedules, OfDimensionsThatShareAResourceTakeTurnsOnIt) {
-  Topology topology = grid({{4, 80'000, 100}, {4, 80'000, 100}});
+  Topology topology = grid_of({{4, 80'000, 100}, {4, 80'000, 100}});
   for (Dimension& d : topology.dimensions) {
     d.shared_resource = "memory";
     d.shared_ps_per_byte = 200;
@@ -197,7 +181,7 @@ TEST(Schedules, OfDimensionsThatShareAResourceTakeTurnsOnIt) {
 TEST(Coarseness, HardlyMattersForLongChains) {
   // 300 steps, with latencies that are hidden and latencies that are not.
   for (const uint64_t latency_ns : {100u, 3'000u, 40'000u}) {
-    const Topology topology = grid({{4, 80'000, 700}, {301, 40'000, latency_ns}});
+    const Topology topology = grid_of({{4, 80'000, 700}, {301, 40'000, latency_ns}});
     const Schedule schedule = hierarchical({"direct", "ring"}, 301 * 4 * 65'536, 8, 4);
     StepsOptions fine = cut(8);
     fine.most_messages = 1000;
@@ -211,7 +195,7 @@ TEST(Coarseness, HardlyMattersForMessagesInTurn) {
   for (const int32_t size : {64, 66, 101, 130, 256}) {
     for (const uint64_t latency_ns : {1'000u, 30'000u, 200'000u, 1'000'000u}) {
       for (const uint32_t window : {0u, 8u}) {
-        const Topology topology = grid({{size, 10'000, latency_ns}});
+        const Topology topology = grid_of({{size, 10'000, latency_ns}});
         const Schedule schedule = single(PhaseKind::kAllToAll, "pairwise", static_cast<uint64_t>(size) * 131'072);
         StepsOptions coarse = cut(8);
         coarse.window = window;
@@ -226,7 +210,7 @@ TEST(Coarseness, HardlyMattersForMessagesInTurn) {
 }
 
 TEST(Coarseness, OfSegmentsKeepsTheTotalWhereLinksAreBusy) {
-  const Topology topology = grid({{16, 160'000, 700}, {8, 80'000, 700}});
+  const Topology topology = grid_of({{16, 160'000, 700}, {8, 80'000, 700}});
   const Schedule schedule = hierarchical({"hd", "ring"}, 256 * kMiB, 16, 4);
   StepsOptions coarse = cut(32);
   coarse.most_segments = 8;
@@ -235,7 +219,7 @@ TEST(Coarseness, OfSegmentsKeepsTheTotalWhereLinksAreBusy) {
 }
 
 TEST(Size, OfTheGroupCostsNoMoreThanItsSteps) {
-  const Topology topology = grid({{16, 1'200'000, 700}, {64, 800'000, 1700}, {128, 400'000, 1700}});
+  const Topology topology = grid_of({{16, 1'200'000, 700}, {64, 800'000, 1700}, {128, 400'000, 1700}});
   const Schedule schedule = hierarchical({"hd", "hd", "hd"}, 1000 * kMiB, 64, 4);
   const uint64_t ideal_ns = 2 * 1000 * kMiB * 15 / 16 * 8 / 1200;
   EXPECT_GE(time_ns(topology, schedule, cut(32)), ideal_ns);

@@ -8,6 +8,7 @@
 #include "cli/sim/sim_text.h"
 #include "cli/sim/variants.h"
 #include "study/paper_systems.h"
+#include "support/grids.h"
 #include "unit/cli/views_support.h"
 
 namespace trestle {
@@ -18,12 +19,7 @@ SimCase small_case(SimModel model) {
   sim_case.model = model;
   sim_case.operation.bytes = uint64_t{8} << 20;
   sim_case.operation.chunks = 4;
-  for (const uint64_t mbps : {uint64_t{80'000}, uint64_t{40'000}}) {
-    Dimension& dimension = sim_case.operation.topology.dimensions.emplace_back();
-    dimension.size = 4;
-    dimension.bandwidth_mbps = mbps;
-    dimension.latency_ns = 1000;
-  }
+  sim_case.operation.topology = grid_of({{4, 80'000, 1000}, {4, 40'000, 1000}});
   return sim_case;
 }
 
@@ -176,13 +172,7 @@ SimCase whole_messages(SimModel model, const ScheduleVariant& variant) {
   sim_case.operation.bytes = uint64_t{100} << 20;
   sim_case.operation.policy = variant.policy;
   sim_case.operation.intra = variant.intra;
-  for (const int32_t size : {4, 2, 2}) {
-    Dimension& dimension = sim_case.operation.topology.dimensions.emplace_back();
-    dimension.size = size;
-    dimension.kind = DimensionKind::kSwitch;
-    dimension.bandwidth_mbps = 800'000;
-    dimension.latency_ns = 700;
-  }
+  sim_case.operation.topology = even_grid({4, 2, 2}, {.bandwidth_mbps = 800'000, .latency_ns = 700});
   return sim_case;
 }
 

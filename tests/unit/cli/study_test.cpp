@@ -5,20 +5,14 @@
 #include "cli/sim/paper_study.h"
 #include "cli/sim/paper_study_svg.h"
 #include "cli/sim/paper_study_text.h"
+#include "support/grids.h"
 #include "unit/cli/views_support.h"
 
 namespace trestle {
 namespace {
 
 Topology grid() {
-  Topology topology;
-  for (const uint64_t mbps : {uint64_t{800'000}, uint64_t{400'000}}) {
-    Dimension& dimension = topology.dimensions.emplace_back();
-    dimension.size = 8;
-    dimension.bandwidth_mbps = mbps;
-    dimension.latency_ns = 700;
-  }
-  return topology;
+  return grid_of({{8, 800'000, 700}, {8, 400'000, 700}});
 }
 
 StudyRequest small_study() {

@@ -4,16 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "machine/gpu/nvml_gpus.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace device_links_test {
 namespace {
-
-Topology of_sizes(std::initializer_list<int32_t> sizes) {
-  Topology topology;
-  for (const int32_t size : sizes) topology.dimensions.emplace_back().size = size;
-  return topology;
-}
 
 // Without NVML.
 std::vector<DeviceLink> links_without_nvml(const Topology& topology, int32_t rank, const PeerPaths& paths,
@@ -25,7 +20,7 @@ std::vector<DeviceLink> links_without_nvml(const Topology& topology, int32_t ran
 constexpr PeerPath kNo = PeerPath::kNone, kSame = PeerPath::kSameDevice, kOther = PeerPath::kOtherProcess;
 
 TEST(DeviceLinks, ADimensionHasTheWorstWayOfItsPairs) {
-  const Topology topology = of_sizes({2, 2});
+  const Topology topology = even_grid({2, 2});
   const std::vector<std::string> told = {"90 0 0000:3b:00.0", "90 0 0000:3b:00.0", "90 0 0000:af:00.0",
                                          "90 0 0000:3b:00.0"};
   // A peer in another process may use the same device, which no driver sees here.
@@ -54,7 +49,7 @@ std::vector<DeviceLink> links_by_nvml(int to_second, int to_switches, uint64_t l
   std::vector<DeviceLink> links;
   for (const int32_t peer : {1, 2, 3}) {
     const std::vector<std::string> two = {told[0], told[peer]};
-    links.push_back(links_of_rank(of_sizes({2}), 0, -1, PeerPaths({kSame, kOther}), two, nvlinks)[0]);
+    links.push_back(links_of_rank(even_grid({2}), 0, -1, PeerPaths({kSame, kOther}), two, nvlinks)[0]);
   }
   return links;
 }
@@ -84,7 +79,7 @@ TEST(DeviceLinks, NvmlOrTheDriverTellsOfNvlinks) {
 TEST(DeviceLinks, ARankWithoutADeviceHasNoPath) {
   const std::vector<std::string> told = {"90 0 a", "", "90 0 b", "nonsense"};
   for (const int32_t rank : {1, 3}) {
-    for (const DeviceLink& link : links_without_nvml(of_sizes({2, 2}), rank, PeerPaths(), told)) {
+    for (const DeviceLink& link : links_without_nvml(even_grid({2, 2}), rank, PeerPaths(), told)) {
       EXPECT_EQ(link.way, DeviceWay::kHost);
       EXPECT_GT(link.mbps, nominal_speeds(200).pcie_mbps);
     }
@@ -92,7 +87,7 @@ TEST(DeviceLinks, ARankWithoutADeviceHasNoPath) {
 }
 
 TEST(DeviceLinks, TheSpeedOfItsMemoryIsTheDrivers) {
-  const auto links = links_without_nvml(of_sizes({2}), 0, PeerPaths({kSame, kSame}), {"86 7000000 a", "86 7000000 a"});
+  const auto links = links_without_nvml(even_grid({2}), 0, PeerPaths({kSame, kSame}), {"86 7000000 a", "86 7000000 a"});
   EXPECT_EQ(links[0], (DeviceLink{DeviceWay::kOneDevice, 7'000'000}));
 }
 

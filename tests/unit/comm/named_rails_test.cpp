@@ -7,19 +7,14 @@
 #include "base/rng.h"
 #include "comm/setup/routing.h"
 #include "comm/setup/topology_agreement.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace named_rails_test {
 namespace {
 
 Topology grid(size_t dimensions) {
-  Topology topology;
-  for (size_t d = 0; d < dimensions; ++d) {
-    Dimension& dimension = topology.dimensions.emplace_back();
-    dimension.size = 2;
-    dimension.transport = TransportKind::kTcp;
-  }
-  return topology;
+  return even_grid(std::vector<int32_t>(dimensions, 2), {.transport = TransportKind::kTcp});
 }
 
 std::vector<NamedRails> named(const Topology& topology, const char* said) {

@@ -6,20 +6,13 @@
 
 #include "base/rng.h"
 #include "sched/schedule.h"
+#include "support/grids.h"
 #include "topology/topology.h"
 
 namespace trestle {
 
 inline Topology engine_grid(const std::vector<int32_t>& sizes) {
-  Topology topology;
-  for (int32_t size : sizes) {
-    Dimension dimension;
-    dimension.size = size;
-    dimension.bandwidth_mbps = 100'000;
-    dimension.latency_ns = 1000;
-    topology.dimensions.push_back(dimension);
-  }
-  return topology;
+  return even_grid(sizes, {.bandwidth_mbps = 100'000, .latency_ns = 1000});
 }
 
 inline Topology random_grid(Rng& rng) {

@@ -6,20 +6,14 @@
 #include "sched/model/steps_model.h"
 #include "sched/policy/policies.h"
 #include "sched/select/select.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace candidates_test {
 namespace {
 
 Topology grid() {
-  Topology topology;
-  for (const uint64_t mbps : {uint64_t{80'000}, uint64_t{40'000}, uint64_t{10'000}}) {
-    Dimension& dimension = topology.dimensions.emplace_back();
-    dimension.size = 4;
-    dimension.bandwidth_mbps = mbps;
-    dimension.latency_ns = 2000;
-  }
-  return topology;
+  return grid_of({{4, 80'000, 2000}, {4, 40'000, 2000}, {4, 10'000, 2000}});
 }
 
 TEST(Candidates, HoldTheSelectedScheduleOnce) {

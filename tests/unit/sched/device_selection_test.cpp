@@ -7,6 +7,7 @@
 #include "sched/model/cost.h"
 #include "sched/model/predict.h"
 #include "sched/select/select.h"
+#include "support/grids.h"
 #include "topology/device_topology.h"
 
 namespace trestle {
@@ -16,11 +17,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 Topology flat(int32_t ranks, TransportKind transport) {
-  Topology topology;
-  Dimension& only = topology.dimensions.emplace_back();
-  only.size = ranks;
-  only.transport = transport;
-  return topology;
+  return even_grid({ranks}, {.transport = transport});
 }
 
 Schedule chosen(const Topology& topology, uint64_t bytes) {

@@ -10,6 +10,7 @@
 #include "sched/model/predict.h"
 #include "sched/policy/policies.h"
 #include "sched/select/select.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace select_test {
@@ -313,13 +314,7 @@ TEST(Select, SmallDataCrossesTheSlowDimensionOnce) {
 // Several senders that share one port of an Ethernet card lose time, so large data uses the ring.
 // Four ranks in one dimension over tcp.
 Topology one_network(uint64_t bandwidth_mbps, uint64_t latency_ns) {
-  Topology topology;
-  Dimension& dimension = topology.dimensions.emplace_back();
-  dimension.size = 4;
-  dimension.bandwidth_mbps = bandwidth_mbps;
-  dimension.latency_ns = latency_ns;
-  dimension.transport = TransportKind::kTcp;
-  return topology;
+  return grid_of({{4, bandwidth_mbps, latency_ns, TransportKind::kTcp}});
 }
 
 TEST(Select, LargeDataOverTcpTakesTheRing) {

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "study/paper.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace themis_invariants_test {
@@ -182,12 +183,7 @@ TEST(ThemisInvariants, OrdersRunUnderAnyDelaysAndReplayToTheSameTime) {
 
 TEST(Paper, SwitchesThatReduceSendLess) {
   PaperCase input;
-  for (const int32_t size : {4, 8}) {
-    Dimension& dimension = input.topology.dimensions.emplace_back();
-    dimension.size = size;
-    dimension.bandwidth_mbps = 100'000;
-    dimension.latency_ns = 500;
-  }
+  input.topology = grid_of({{4, 100'000, 500}, {8, 100'000, 500}});
   input.bytes = 1 << 20;
   input.chunks = 1;
   input.policy = "baseline";

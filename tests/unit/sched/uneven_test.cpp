@@ -9,19 +9,14 @@
 #include "sched/model/predict.h"
 #include "sched/model/uneven_load.h"
 #include "sched/select/select.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace uneven_test {
 namespace {
 
 Topology grid(const std::vector<int32_t>& sizes, TransportKind transport) {
-  Topology topology;
-  for (const int32_t size : sizes) {
-    Dimension& dimension = topology.dimensions.emplace_back();
-    dimension.size = size;
-    dimension.transport = transport;
-  }
-  return topology;
+  return even_grid(sizes, {.transport = transport});
 }
 
 PhaseChoice phase(uint8_t dimension, PhaseKind kind, std::string_view name) {

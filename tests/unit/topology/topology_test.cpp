@@ -6,18 +6,13 @@
 #include <set>
 
 #include "base/rng.h"
+#include "support/grids.h"
 
 namespace trestle {
 namespace {
 
-Topology grid(const std::vector<int32_t>& sizes) {
-  Topology topology;
-  for (const int32_t size : sizes) topology.dimensions.emplace_back().size = size;
-  return topology;
-}
-
 TEST(Topology, CountsInnermostFirst) {
-  const Topology topology = grid({4, 2});
+  const Topology topology = even_grid({4, 2});
   EXPECT_EQ(topology.ranks(), 8);
   EXPECT_EQ(topology.coordinate(6, 0), 2);
   EXPECT_EQ(topology.coordinate(6, 1), 1);
@@ -34,7 +29,7 @@ TEST(Topology, GroupsAgreeWithCoordinatesOnRandomGrids) {
   for (int round = 0; round < 200; ++round) {
     std::vector<int32_t> sizes(1 + rng.below(4));
     for (int32_t& size : sizes) size = static_cast<int32_t>(1 + rng.below(5));
-    const Topology topology = grid(sizes);
+    const Topology topology = even_grid(sizes);
     for (int32_t rank = 0; rank < topology.ranks(); ++rank) {
       int32_t back = 0;
       for (size_t d = sizes.size(); d-- > 0;)
@@ -57,7 +52,7 @@ TEST(Topology, GroupsAgreeWithCoordinatesOnRandomGrids) {
 }
 
 TEST(Topology, TransportIsThatOfTheOutermostDifference) {
-  Topology topology = grid({2, 2, 2});
+  Topology topology = even_grid({2, 2, 2});
   topology.dimensions[0].transport = TransportKind::kLoopback;
   topology.dimensions[1].transport = TransportKind::kShm;
   topology.dimensions[2].transport = TransportKind::kTcp;
@@ -70,7 +65,7 @@ TEST(Topology, TransportIsThatOfTheOutermostDifference) {
 
 TEST(Topology, HashSeesEveryFieldButNotTheReason) {
   std::set<uint64_t> hashes;
-  const Topology base = grid({4, 2});
+  const Topology base = even_grid({4, 2});
   hashes.insert(hash(base));
   const auto changed = [&](auto change) {
     Topology topology = base;
@@ -90,8 +85,8 @@ TEST(Topology, HashSeesEveryFieldButNotTheReason) {
   changed([](Dimension& d) { d.shared_ps_per_byte = 1; });
   changed([](Dimension& d) { d.in_network_reduction = true; });
   changed([](Dimension& d) { d.unknown_network = true; });
-  EXPECT_TRUE(hashes.insert(hash(grid({8}))).second);
-  EXPECT_TRUE(hashes.insert(hash(grid({2, 4}))).second);
+  EXPECT_TRUE(hashes.insert(hash(even_grid({8}))).second);
+  EXPECT_TRUE(hashes.insert(hash(even_grid({2, 4}))).second);
   Topology explained = base;
   explained.reason = "because";
   EXPECT_EQ(hash(explained), hash(base));
@@ -130,7 +125,7 @@ TEST(Topology, BadDimsSayWhatAndWhere) {
 }
 
 TEST(Topology, KnowsWhatALinkCarriesInAStep) {
-  Topology topology = grid({4, 2});
+  Topology topology = even_grid({4, 2});
   topology.dimensions[0].bandwidth_mbps = 80'000;
   topology.dimensions[0].latency_ns = 500;
   topology.dimensions[1].bandwidth_mbps = 10'000;
@@ -151,7 +146,7 @@ TEST(Topology, KnowsWhatALinkCarriesInAStep) {
 }
 
 TEST(Topology, PrintsATable) {
-  Topology topology = grid({4, 2});
+  Topology topology = even_grid({4, 2});
   topology.reason = "dimensions 4x2 as configured";
   topology.dimensions[0].transport = TransportKind::kShm;
   topology.dimensions[1] = {2, DimensionKind::kRing, 12500, 5000, TransportKind::kTcp, "eth1", "cpu", 40};
