@@ -367,18 +367,26 @@ void on_ranks(const Settings& settings, const std::function<void(int rank, trest
       settings, [&](Process& process, trestleComm_t comm) { body(process.rank, comm); }, {}, watchdog_s);
 }
 
-trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* comm) {
-  if (process.rank == 0) {
-    const trestleResult_t made = trestleGetUniqueId(&process.board.id);
-    process.board.id_written.store(made == trestleSuccess ? 1 : 2);
-    if (made != trestleSuccess) return made;
-  }
+const trestleUniqueId& id_of(Process& process) {
+  if (process.rank == 0)
+    process.board.id_written.store(trestleGetUniqueId(&process.board.id) == trestleSuccess ? 1 : 2);
   wait_until([&] { return process.board.id_written.load() != 0; });
+  return process.board.id;
+}
+
+void drop_id(Process& process) {
+  meet(process.board, process.ranks);
+  process.board.id_written = 0;
+  meet(process.board, process.ranks);
+}
+
+trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* comm) {
+  const trestleUniqueId& id = id_of(process);
   if (process.board.id_written.load() != 1) return trestleSystemError;
   const std::string host = host_of(settings, process.rank);
   trestleConfig_t config = config_of(settings);
   config.hostId = host.c_str();
-  return trestleCommInitRankConfig(comm, process.ranks, process.board.id, process.rank, &config);
+  return trestleCommInitRankConfig(comm, process.ranks, id, process.rank, &config);
 }
 
 testing::AssertionResult succeeded(trestleResult_t result, trestleComm_t comm) {

@@ -107,7 +107,11 @@ void on_ranks(const Settings& settings, const std::function<void(int rank, trest
 // Runs ranks as threads inside an isolated process.
 void run_threads(const Settings& settings, const std::function<void(int rank, trestleComm_t)>& body);
 
-// Joins the case's communicator with the id that rank 0 writes to the board.
+// The id of the case, which process 0 makes.
+const trestleUniqueId& id_of(Process& process);
+// All processes call it: the id that is taken next is another one.
+void drop_id(Process& process);
+// Joins the case's communicator with that id.
 trestleResult_t join(Process& process, const Settings& settings, trestleComm_t* comm);
 
 // Success, or an assertion failure with the code and the sentence.

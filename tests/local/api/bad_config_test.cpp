@@ -192,17 +192,13 @@ TEST(ApiBadConfig, RanksThatDisagree) {
     ranks::Job job;
     job.ranks = 3;
     job.body = [&](ranks::Process& process) {
-      if (process.rank == 0) {
-        ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
-        process.board.id_written.store(1);
-      }
-      ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+      const trestleUniqueId& id = ranks::id_of(process);
       const ranks::Settings settings{.ranks = 3};
       const trestleConfig_t config = config_of(settings);
       trestleComm_t comm = nullptr;
       const int rank = twice && process.rank == 2 ? 1 : process.rank;
       const int n = !twice && process.rank == 2 ? 4 : 3;
-      const trestleResult_t result = trestleCommInitRankConfig(&comm, n, process.board.id, rank, &config);
+      const trestleResult_t result = trestleCommInitRankConfig(&comm, n, id, rank, &config);
       const std::vector<std::string> facts =
           twice ? std::vector<std::string>{"rank 1"} : std::vector<std::string>{"3", "4"};
       EXPECT_NE(result, trestleSuccess);

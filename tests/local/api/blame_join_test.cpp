@@ -104,15 +104,11 @@ TEST(ApiBlameJoin, TheProcessThatMadeTheIdIsNamedWhenItIsGone) {
   ranks::Job job;
   job.ranks = 2;
   job.body = [](ranks::Process& process) {
-    if (process.rank == 0) {
-      EXPECT_TRUE(ranks::succeeded(trestleGetUniqueId(&process.board.id)));
-      process.board.id_written = 1;
-      return;
-    }
-    ranks::wait_until([&] { return process.board.id_written.load() != 0; });
+    const trestleUniqueId& id = ranks::id_of(process);
+    if (process.rank == 0) return;
     trestleComm_t comm = nullptr;
     const trestleConfig_t config = ranks::config_of({.ranks = 2, .timeout_ms = 1500});
-    EXPECT_NE(trestleCommInitRankConfig(&comm, 2, process.board.id, 1, &config), trestleSuccess);
+    EXPECT_NE(trestleCommInitRankConfig(&comm, 2, id, 1, &config), trestleSuccess);
     const std::string sentence = trestleGetLastError(nullptr);
     EXPECT_TRUE(sentence.starts_with("the process that made the unique id (as a rule that of rank 0) ")) << sentence;
     EXPECT_TRUE(ranks::contains(sentence, "the rendezvous of the unique id at ")) << sentence;

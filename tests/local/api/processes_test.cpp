@@ -307,9 +307,7 @@ TEST(ApiProcesses, SeveralCommunicators) {
     std::vector<trestleComm_t> comms(kCommunicators);
     for (trestleComm_t& comm : comms) {
       ASSERT_TRUE(succeeded(ranks::join(process, settings, &comm)));
-      ranks::meet(process.board, 3);
-      if (process.rank == 0) process.board.id_written.store(0);
-      ranks::meet(process.board, 3);
+      ranks::drop_id(process);
     }
     for (uint64_t i = 0; i < 40; ++i) run_and_verify({.count = i * 701, .seed = i}, process.rank, 3, comms[i % 4]);
     for (int k = 0; k < kCommunicators; ++k) {

@@ -15,6 +15,7 @@ namespace cuda_board_processes_test {
 namespace {
 
 constexpr size_t kFew = 1200;
+const ranks::Env kInfo{{"TRESTLE_DEBUG", "INFO"}};
 constexpr const char* kMade = "on memory of devices are one kernel of each rank";
 
 bool last_was_of_board() {
@@ -30,17 +31,11 @@ struct Case {
   std::string says{};  // rank 0's log
 };
 
+using CudaBoardProcesses = Processes;
+
 // Every collective, alone and twice in a row, and communicators one after the other.
-void run_processes(const Case& what) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = static_cast<int>(what.devices.size());
-  job.env = [&](int) {
-    ranks::Env env = what.env;
-    env["TRESTLE_DEBUG"] = "INFO";
-    return env;
-  };
-  job.body = [&](Process& process) {
+void run_case(const Case& what) {
+  const auto body = [&](Process& process) {
     if (what.before) what.before(process.rank);
     ProcessRank rank(process, what.devices[static_cast<size_t>(process.rank)], what.count);
     rank.join(ranks::config_of({}));
@@ -52,163 +47,115 @@ void run_processes(const Case& what) {
     EXPECT_EQ(driver().objects().opened, 0);
     EXPECT_EQ(driver().misuse(), "");
   };
-  const auto outcomes = ranks::run(job);
-  ranks::expect_ended_well(outcomes);
+  ranks::Env env = what.env;
+  env["TRESTLE_DEBUG"] = "INFO";
+  const auto outcomes = run_processes(static_cast<int>(what.devices.size()), body, [&](int) { return env; });
   EXPECT_TRUE(ranks::contains(outcomes[0].output, what.says)) << outcomes[0].output;
   EXPECT_EQ(ranks::contains(outcomes[0].output, kMade), what.over_board) << outcomes[0].output;
 }
 
-TEST(CudaBoardProcesses, WithDevicesOfTheirOwnRunOneKernelEach) {
-  run_processes({.devices = {0, 1}});
-  run_processes({.devices = {0, 1}, .env = {{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}});
+TEST_F(CudaBoardProcesses, WithDevicesOfTheirOwnRunOneKernelEach) {
+  run_case({.devices = {0, 1}});
+  run_case({.devices = {0, 1}, .env = {{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}});
 }
 
 // The call that proves a board is no longer than others.
-TEST(CudaBoardProcesses, WithFewBytesRunOneKernelEach) {
+TEST_F(CudaBoardProcesses, WithFewBytesRunOneKernelEach) {
   for (const char* const bytes : {"8", "16", "248"}) {
     const ranks::Env env{{"TRESTLE_DEVICE_EXPRESS_BYTES", bytes}, {"TRESTLE_DEVICE_EXPRESS_PROCESSES", "on"}};
-    run_processes({.devices = {0, 1}, .env = env, .count = 2});
-    run_processes({.devices = {0, 1, 1}, .env = env, .count = 2});
+    run_case({.devices = {0, 1}, .env = env, .count = 2});
+    run_case({.devices = {0, 1, 1}, .env = env, .count = 2});
   }
 }
 
 // A kernel that waits must not keep another process from a device. The user may want it all the same.
-TEST(CudaBoardProcesses, OfOneDeviceSendMessagesUnlessTheUserSaysOtherwise) {
-  run_processes({.devices = {0, 0}, .over_board = false, .says = "is also that of another process"});
-  run_processes({.devices = {0, 1, 1}, .over_board = false, .says = "is also that of another process"});
+TEST_F(CudaBoardProcesses, OfOneDeviceSendMessagesUnlessTheUserSaysOtherwise) {
+  run_case({.devices = {0, 0}, .over_board = false, .says = "is also that of another process"});
+  run_case({.devices = {0, 1, 1}, .over_board = false, .says = "is also that of another process"});
   const ranks::Env on{{"TRESTLE_DEVICE_EXPRESS_PROCESSES", "on"}};
-  run_processes({.devices = {0, 0}, .env = on});
-  run_processes({.devices = {0, 1, 0, 1, 1}, .env = on});
+  run_case({.devices = {0, 0}, .env = on});
+  run_case({.devices = {0, 1, 0, 1, 1}, .env = on});
 }
 
-TEST(CudaBoardProcesses, SendMessagesWhereTheUserSaysSo) {
-  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_PROCESSES", "off"}}});
-  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_BYTES", "0"}}});
-  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_PEER_ACCESS", "0"}}});
-  run_processes({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_TRANSPORT", "tcp"}}});
-  run_processes({.devices = {0, 1},
-                 .over_board = false,
-                 .env = {{"CUDA_LAUNCH_BLOCKING", "1"}},
-                 .says = "go as messages: CUDA_LAUNCH_BLOCKING=1"});
+TEST_F(CudaBoardProcesses, SendMessagesWhereTheUserSaysSo) {
+  run_case({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_PROCESSES", "off"}}});
+  run_case({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_DEVICE_EXPRESS_BYTES", "0"}}});
+  run_case({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_PEER_ACCESS", "0"}}});
+  run_case({.devices = {0, 1}, .over_board = false, .env = {{"TRESTLE_TRANSPORT", "tcp"}}});
+  run_case({.devices = {0, 1},
+            .over_board = false,
+            .env = {{"CUDA_LAUNCH_BLOCKING", "1"}},
+            .says = "go as messages: CUDA_LAUNCH_BLOCKING=1"});
 }
 
 // A path that is good for reading may be bad for writing. The call that proves the board finds out.
-TEST(CudaBoardProcesses, WhoseDevicesWriteOtherBytesSendMessages) {
+TEST_F(CudaBoardProcesses, WhoseDevicesWriteOtherBytesSendMessages) {
   for (const int broken : {0, 1}) {
-    run_processes({.devices = {0, 1},
-                   .over_board = false,
-                   .before = [broken](int rank) { driver().break_peer_writes(rank == broken); },
-                   .says = broken == 1 ? "go as messages: a device has received other bytes than that of rank 1"
-                                       : "go as messages: rank 1"});
+    run_case({.devices = {0, 1},
+              .over_board = false,
+              .before = [broken](int rank) { driver().break_peer_writes(rank == broken); },
+              .says = broken == 1 ? "go as messages: a device has received other bytes than that of rank 1"
+                                  : "go as messages: rank 1"});
   }
 }
 
-TEST(CudaBoardProcesses, WhoseDevicesWriteNothingSendMessages) {
-  run_processes({.devices = {0, 1},
-                 .over_board = false,
-                 .before = [](int rank) { driver().lose_peer_writes(rank == 1); },
-                 .says = "go as messages: lines of other ranks did not arrive in time"});
+TEST_F(CudaBoardProcesses, WhoseDevicesWriteNothingSendMessages) {
+  run_case({.devices = {0, 1},
+            .over_board = false,
+            .before = [](int rank) { driver().lose_peer_writes(rank == 1); },
+            .says = "go as messages: lines of other ranks did not arrive in time"});
 }
 
-TEST(CudaBoardProcesses, WhoseMemoryIsNotReachedSendMessages) {
-  run_processes({.devices = {0, 1}, .over_board = false, .before = [](int) { driver().set_peer_access(false); }});
-  run_processes({.devices = {0, 1}, .over_board = false, .before = [](int rank) {
-                   driver().set_descriptors(false);
-                   if (rank == 0) driver().allocate_from_pools(true);
-                 }});
-}
-
-// Two processes with two ranks each. body: of a rank's thread.
-void run_threads(const std::function<void(Gpu& gpu, Process& process, int thread)>& body, bool slow_calls_wait) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.env = [](int) { return ranks::Env{{"TRESTLE_DEBUG", "INFO"}}; };
-  job.body = [&](Process& process) {
-    Gpu gpu;
-    driver().let_slow_calls_wait(slow_calls_wait);
-    if (process.rank == 0) {
-      ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
-      process.board.id_written = 1;
-    }
-    ranks::wait_until([&] { return process.board.id_written.load() != 0; });
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 2; ++t) threads.emplace_back([&, t] { body(gpu, process, t); });
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(driver().misuse(), "");
-  };
-  const auto outcomes = ranks::run(job);
-  ranks::expect_ended_well(outcomes);
-  EXPECT_TRUE(ranks::contains(outcomes[0].output, kMade)) << outcomes[0].output;
+TEST_F(CudaBoardProcesses, WhoseMemoryIsNotReachedSendMessages) {
+  run_case({.devices = {0, 1}, .over_board = false, .before = [](int) { driver().set_peer_access(false); }});
+  run_case({.devices = {0, 1}, .over_board = false, .before = [](int rank) {
+              driver().set_descriptors(false);
+              if (rank == 0) driver().allocate_from_pools(true);
+            }});
 }
 
 // Ranks of a process share its device, and its kernels run at the same time.
-TEST(CudaBoardProcesses, WithSeveralRanksEachShareTheDeviceOfTheirProcess) {
-  run_threads(
+TEST_F(CudaBoardProcesses, WithSeveralRanksEachShareTheDeviceOfTheirProcess) {
+  const auto outcomes = run_threads(
       [](Gpu& gpu, Process& process, int thread) {
         sum_on(gpu, process.rank, 2 * process.rank + thread, 4, process.board.id, kFew);
         EXPECT_TRUE(last_was_of_board());
       },
-      false);
+      {}, kInfo);
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, kMade)) << outcomes[0].output;
 }
 
 // A kernel that waits for a rank must not run while this one makes what it needs.
-TEST(CudaBoardProcesses, AreMadeWhileCallsOfTheDriverWaitForAllWork) {
+TEST_F(CudaBoardProcesses, AreMadeWhileCallsOfTheDriverWaitForAllWork) {
   std::barrier both(2);
-  run_threads(
-      [&both](Gpu&, Process& process, int thread) {
-        trestleConfig_t config = ranks::config_of({});
-        config.device = process.rank;
-        trestleComm_t comm = nullptr;
-        ASSERT_TRUE(
-            succeeded(trestleCommInitRankConfig(&comm, 4, process.board.id, 2 * process.rank + thread, &config)));
-        both.arrive_and_wait();
-        driver().let_slow_calls_wait(false);
-        EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
-      },
-      true);
-}
-
-// The memory of one communicator serves the next one, once all have left it. broken: there is no board in the end.
-void use_memory_again(bool broken) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.body = [broken](Process& process) {
-    driver().break_peer_writes(broken);
-    int after_first = 0;
-    for (int round = 0; round < 4; ++round) {
-      ProcessRank rank(process, process.rank, kFew);
-      rank.join(ranks::config_of({}));
-      ranks::meet(process.board, 2);
-      process.board.id_written = 0;
-      ranks::meet(process.board, 2);
-      rank.run_all();
-      rank.end();
-      ranks::meet(process.board, 2);
-      EXPECT_EQ(driver().objects().opened, 0);
-      if (round == 0) after_first = driver().objects().memory;
-      EXPECT_EQ(driver().objects().memory, after_first + 2 * round) << "but for the buffers of this test";
-    }
+  const auto make = [&both](Gpu&, Process& process, int thread) {
+    trestleConfig_t config = ranks::config_of({});
+    config.device = process.rank;
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(succeeded(trestleCommInitRankConfig(&comm, 4, process.board.id, 2 * process.rank + thread, &config)));
+    both.arrive_and_wait();
+    driver().let_slow_calls_wait(false);
+    EXPECT_TRUE(succeeded(trestleCommDestroy(comm)));
   };
-  ranks::expect_ended_well(ranks::run(job));
+  const auto outcomes = run_threads(
+      make, [] { driver().let_slow_calls_wait(true); }, kInfo);
+  EXPECT_TRUE(ranks::contains(outcomes[0].output, kMade)) << outcomes[0].output;
 }
 
-TEST(CudaBoardProcesses, UseTheirMemoryAgain) {
-  use_memory_again(false);
+TEST_F(CudaBoardProcesses, UseTheirMemoryAgain) {
+  use_memory_again({0, 1}, kFew);
 }
 
-TEST(CudaBoardProcesses, UseTheMemoryOfABoardThatWasNotMadeAgain) {
-  use_memory_again(true);
+TEST_F(CudaBoardProcesses, UseTheMemoryOfABoardThatWasNotMadeAgain) {
+  use_memory_again({0, 1}, kFew, {}, [] { driver().break_peer_writes(true); });
 }
 
 // ---- wrong calls, failures
 
 // Runs the calls of two ranks on devices of their own. after: what each does when the communicator is made.
-std::vector<ranks::Outcome> run_two(int64_t timeout_ms, const std::function<void(ProcessRank&, Process&)>& after) {
-  ranks::Job job;
-  job.ranks = 2;
-  job.body = [&](Process& process) {
+void run_two(int64_t timeout_ms, const std::function<void(ProcessRank&, Process&)>& after,
+             const std::vector<int>& dead = {}) {
+  const auto body = [&](Process& process) {
     ProcessRank rank(process, process.rank, kFew);
     rank.join(ranks::config_of({.timeout_ms = timeout_ms}));
     ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
@@ -221,12 +168,11 @@ std::vector<ranks::Outcome> run_two(int64_t timeout_ms, const std::function<void
     EXPECT_TRUE(succeeded(trestleStreamDestroy(rank.stream())));
     rank.await_idle();
   };
-  return ranks::run(job);
+  run_processes(2, body, {}, dead);
 }
 
-TEST(CudaBoardProcesses, CallsThatDifferAreNamed) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  const auto outcomes = run_two(60'000, [](ProcessRank& rank, Process& process) {
+TEST_F(CudaBoardProcesses, CallsThatDifferAreNamed) {
+  run_two(60'000, [](ProcessRank& rank, Process& process) {
     const size_t count = kFew - static_cast<size_t>(process.rank);
     ASSERT_TRUE(succeeded(all_reduce(rank.recv(), count, rank.comm(), rank.stream())));
     EXPECT_NE(trestleStreamSynchronize(rank.stream()), trestleSuccess);
@@ -234,12 +180,10 @@ TEST(CudaBoardProcesses, CallsThatDifferAreNamed) {
     EXPECT_TRUE(ranks::contains(said, "as allreduce of float, sum")) << said;
     ranks::meet(process.board, 2);
   });
-  ranks::expect_ended_well(outcomes);
 }
 
-TEST(CudaBoardProcesses, ARankThatDoesNotCallIsNamed) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  const auto outcomes = run_two(300, [](ProcessRank& rank, Process& process) {
+TEST_F(CudaBoardProcesses, ARankThatDoesNotCallIsNamed) {
+  run_two(300, [](ProcessRank& rank, Process& process) {
     if (process.rank == 0) {
       ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
       EXPECT_EQ(trestleStreamSynchronize(rank.stream()), trestleTimeout);
@@ -248,41 +192,35 @@ TEST(CudaBoardProcesses, ARankThatDoesNotCallIsNamed) {
     }
     ranks::meet(process.board, 2);
   });
-  ranks::expect_ended_well(outcomes);
 }
 
-TEST(CudaBoardProcesses, ARankThatDiesIsNamed) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  const auto outcomes = run_two(60'000, [](ProcessRank& rank, Process& process) {
-    if (process.rank == 1) ::raise(SIGKILL);
-    // The rank may be known to be dead already.
-    trestleResult_t result = all_reduce(rank.recv(), kFew, rank.comm(), rank.stream());
-    if (result == trestleSuccess) result = trestleStreamSynchronize(rank.stream());
-    EXPECT_EQ(result, trestleRemoteError);
-    const std::string said = trestleGetLastError(rank.comm());
-    EXPECT_TRUE(ranks::contains(said, "rank 1")) << said;
-  });
-  ranks::expect_ended_well(outcomes, {1});
+TEST_F(CudaBoardProcesses, ARankThatDiesIsNamed) {
+  run_two(60'000,
+          [](ProcessRank& rank, Process& process) {
+            if (process.rank == 1) ::raise(SIGKILL);
+            // The rank may be known to be dead already.
+            trestleResult_t result = all_reduce(rank.recv(), kFew, rank.comm(), rank.stream());
+            if (result == trestleSuccess) result = trestleStreamSynchronize(rank.stream());
+            EXPECT_EQ(result, trestleRemoteError);
+            const std::string said = trestleGetLastError(rank.comm());
+            EXPECT_TRUE(ranks::contains(said, "rank 1")) << said;
+          },
+          {1});
 }
 
-TEST(CudaBoardProcesses, AnAbortEndsTheOthersCalls) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  const auto outcomes = run_two(60'000, [](ProcessRank& rank, Process& process) {
+TEST_F(CudaBoardProcesses, AnAbortEndsTheOthersCalls) {
+  run_two(60'000, [](ProcessRank& rank, Process& process) {
     std::atomic<int64_t>& has_called = process.board.word[0];
     if (process.rank == 1) return ranks::wait_until([&] { return has_called.load() != 0; });
     ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
     has_called = 1;
     EXPECT_NE(trestleStreamSynchronize(rank.stream()), trestleSuccess);
   });
-  ranks::expect_ended_well(outcomes);
 }
 
 // A rank that leaves in order is told of, if another one still waits for it.
-TEST(CudaBoardProcesses, ARankThatLeftIsNamed) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.body = [](Process& process) {
+TEST_F(CudaBoardProcesses, ARankThatLeftIsNamed) {
+  run_processes(2, [](Process& process) {
     ProcessRank rank(process, process.rank, kFew);
     rank.join(ranks::config_of({}));
     if (process.rank == 0) {
@@ -294,39 +232,30 @@ TEST(CudaBoardProcesses, ARankThatLeftIsNamed) {
     EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
     EXPECT_TRUE(succeeded(trestleStreamDestroy(rank.stream())));
     rank.await_idle();
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 // Each allocation in turn finds no memory, on one rank: the communicator is made without a board, or not at all.
-TEST(CudaBoardProcesses, WithoutMemorySendMessagesOrSaySo) {
+TEST_F(CudaBoardProcesses, WithoutMemorySendMessagesOrSaySo) {
   agree_without_memory({0, 1}, kFew, 8);
 }
 
 // A call of the driver fails on one rank, in the second half of the setup: all ranks have a board, or none, or no
 // communicator.
-TEST(CudaBoardProcesses, AgreeWhateverCallOfTheDriverFails) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+TEST_F(CudaBoardProcesses, AgreeWhateverCallOfTheDriverFails) {
   int without = 0, refused = 0;
   for (int before_end = 0; before_end < 150; before_end += 4) {
     SCOPED_TRACE("call " + std::to_string(before_end) + " before the last");
-    ranks::Job job;
-    job.ranks = 2;
-    job.body = [before_end](Process& process) {
+    const auto outcomes = run_processes(2, [before_end](Process& process) {
       ProcessRank rank(process, process.rank, kFew);
-      const auto next_id = [&] {
-        ranks::meet(process.board, 2);
-        process.board.id_written = 0;
-        ranks::meet(process.board, 2);
-      };
       rank.join(ranks::config_of({}));  // opens the device and loads the kernels
       const trestleComm_t first = rank.comm();
-      next_id();
+      ranks::drop_id(process);
       const int calls = driver().calls();
       rank.join(ranks::config_of({}));
       const int calls_of_setup = driver().calls() - calls;
       EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
-      next_id();
+      ranks::drop_id(process);
       if (process.rank == 1) driver().fail(calls_of_setup - before_end, 999);
       const trestleResult_t joined = rank.try_join(ranks::config_of({}));
       driver().fail(1 << 30, 0);
@@ -337,9 +266,7 @@ TEST(CudaBoardProcesses, AgreeWhateverCallOfTheDriverFails) {
         rank.end();
       }
       EXPECT_TRUE(succeeded(trestleCommDestroy(first)));
-    };
-    const auto outcomes = ranks::run(job);
-    ranks::expect_ended_well(outcomes);
+    });
     EXPECT_EQ(outcomes[0].result, outcomes[1].result);
     without += outcomes[0].result == "messages" ? 1 : 0;
     refused += outcomes[0].result == "refused" ? 1 : 0;

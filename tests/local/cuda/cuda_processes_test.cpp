@@ -24,16 +24,10 @@ struct Case {
   std::string says{};  // rank 0's log
 };
 
-void run_processes(const Case& what) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = static_cast<int>(what.devices.size());
-  job.env = [&](int rank) {
-    ranks::Env env = what.env ? what.env(rank) : ranks::Env{};
-    env["TRESTLE_DEBUG"] = "INFO";
-    return env;
-  };
-  job.body = [&](Process& process) {
+using CudaProcesses = Processes;
+
+void run_case(const Case& what) {
+  const auto body = [&](Process& process) {
     if (what.before) what.before(process.rank);
     ProcessRank rank(process, what.devices[static_cast<size_t>(process.rank)], what.count);
     rank.join(ranks::config_of({}));
@@ -44,54 +38,53 @@ void run_processes(const Case& what) {
     EXPECT_EQ(mapped, what.in_place ? sent : 0);
     rank.end();
   };
-  const auto outcomes = ranks::run(job);
-  ranks::expect_ended_well(outcomes);
+  const auto outcomes = run_processes(static_cast<int>(what.devices.size()), body, [&](int rank) {
+    ranks::Env env = what.env ? what.env(rank) : ranks::Env{};
+    env["TRESTLE_DEBUG"] = "INFO";
+    return env;
+  });
   EXPECT_TRUE(ranks::contains(outcomes[0].output, what.says)) << outcomes[0].output;
 }
 
-TEST(CudaProcesses, OfOneDeviceReadEachOthersMemory) {
-  run_processes({.devices = {0, 0}, .says = "those of 1 ranks of other processes read each other's memory"});
-  run_processes({.devices = {0, 0, 0, 0, 0}, .says = "those of 4 ranks of other processes read each other's memory"});
+TEST_F(CudaProcesses, OfOneDeviceReadEachOthersMemory) {
+  run_case({.devices = {0, 0}, .says = "those of 1 ranks of other processes read each other's memory"});
+  run_case({.devices = {0, 0, 0, 0, 0}, .says = "those of 4 ranks of other processes read each other's memory"});
 }
 
-TEST(CudaProcesses, OfSeveralDevicesReadEachOthersMemory) {
-  run_processes({.devices = {0, 1}});
-  run_processes({.devices = {1, 0, 1}});
+TEST_F(CudaProcesses, OfSeveralDevicesReadEachOthersMemory) {
+  run_case({.devices = {0, 1}});
+  run_case({.devices = {1, 0, 1}});
 }
 
 // By tickets, as CUDA calls IPC, if one of them has no other way.
-TEST(CudaProcesses, WithoutDescriptorsReadEachOthersMemory) {
+TEST_F(CudaProcesses, WithoutDescriptorsReadEachOthersMemory) {
   const auto none = [](int) { return ranks::Env{{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}; };
   const auto first = [&](int rank) { return rank == 0 ? none(0) : ranks::Env{}; };
-  run_processes({.devices = {0, 0, 1}, .env = none});
-  run_processes({.devices = {0, 0, 1}, .env = first});
+  run_case({.devices = {0, 0, 1}, .env = none});
+  run_case({.devices = {0, 0, 1}, .env = first});
 }
 
-TEST(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
-  run_processes({.devices = {0, 1},
-                 .before = [](int) { driver().set_peer_access(false); },
-                 .says = "messages between them go through host memory"});
-  run_processes({.devices = {0, 1, 0, 1},
-                 .before = [](int) { driver().set_peer_access(false); },
-                 .says = "read each other's host memory where it lies"});
+TEST_F(CudaProcesses, WhoseDevicesDoNotReachEachOtherUseHostMemory) {
+  run_case({.devices = {0, 1},
+            .before = [](int) { driver().set_peer_access(false); },
+            .says = "messages between them go through host memory"});
+  run_case({.devices = {0, 1, 0, 1},
+            .before = [](int) { driver().set_peer_access(false); },
+            .says = "read each other's host memory where it lies"});
 }
 
 // Then no processor copies data, unless the user does not want memory of other processes to be mapped.
-TEST(CudaProcesses, CopyThroughHostMemoryWhereItMayNotBeMapped) {
+TEST_F(CudaProcesses, CopyThroughHostMemoryWhereItMayNotBeMapped) {
   const auto off = [](int) { return ranks::Env{{"TRESTLE_SHM_MAP", "0"}}; };
-  run_processes(
-      {.devices = {0, 1}, .in_place = false, .before = [](int) { driver().set_peer_access(false); }, .env = off});
+  run_case({.devices = {0, 1}, .in_place = false, .before = [](int) { driver().set_peer_access(false); }, .env = off});
 }
 
 // More is under way than the outboxes hold. Messages without room take the old way, and no call waits for another one.
-TEST(CudaProcesses, GoOnWhereTheirOutboxesAreFull) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+TEST_F(CudaProcesses, GoOnWhereTheirOutboxesAreFull) {
   constexpr size_t kMany = size_t{1} << 20;  // a room of 4 MiB each
   constexpr int kCalls = 20;
   for (const bool peer_access : {false, true}) {
-    ranks::Job job;
-    job.ranks = 2;
-    job.body = [peer_access](Process& process) {
+    run_processes(2, [peer_access](Process& process) {
       driver().set_peer_access(peer_access);
       ProcessRank rank(process, process.rank, kCalls * kMany);
       rank.join(ranks::config_of({}));
@@ -121,8 +114,7 @@ TEST(CudaProcesses, GoOnWhereTheirOutboxesAreFull) {
         EXPECT_TRUE(std::equal(rank.recv(), rank.recv() + kCalls * kMany, rank.send()));
       }
       rank.end();
-    };
-    ranks::expect_ended_well(ranks::run(job));
+    });
   }
 }
 
@@ -132,57 +124,49 @@ ranks::Env short_segments(int) {
 }
 
 // The end of long messages goes through outboxes in host memory.
-TEST(CudaProcesses, DivideLongMessages) {
+TEST_F(CudaProcesses, DivideLongMessages) {
   const auto on = [](int) { return ranks::Env{{"TRESTLE_HOST_PATH", "on"}, {"TRESTLE_SEGMENT", "1M"}}; };
-  run_processes({.devices = {0, 0},
-                 .divided = true,
-                 .count = 3'000'011,
-                 .env = on,
-                 .says = "those of 1 ranks of other processes read each other's host memory"});
-  run_processes({.devices = {0, 1, 1}, .divided = true, .count = 3'600'000, .env = on});
+  run_case({.devices = {0, 0},
+            .divided = true,
+            .count = 3'000'011,
+            .env = on,
+            .says = "those of 1 ranks of other processes read each other's host memory"});
+  run_case({.devices = {0, 1, 1}, .divided = true, .count = 3'600'000, .env = on});
   const auto slow_nvlinks = [](int) {
     driver().set_nvlinks(true);
     driver().slow_device_copies(2000);
   };
-  run_processes(
-      {.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = slow_nvlinks, .env = short_segments});
+  run_case({.devices = {0, 1}, .divided = true, .count = 3'000'011, .before = slow_nvlinks, .env = short_segments});
 }
 
 // What one rank alone wants, or may not, leaves messages whole.
-TEST(CudaProcesses, DivideMessagesOnlyWhereBothEndsCan) {
+TEST_F(CudaProcesses, DivideMessagesOnlyWhereBothEndsCan) {
   const auto alone = [](int rank) {
     return ranks::Env{{"TRESTLE_HOST_PATH", rank == 0 ? "on" : "off"}, {"TRESTLE_SEGMENT", "1M"}};
   };
-  run_processes({.devices = {0, 0}, .count = 3'000'011, .env = alone});
-  run_processes({.devices = {0, 0}, .count = 3'000'011, .env = short_segments});
+  run_case({.devices = {0, 0}, .count = 3'000'011, .env = alone});
+  run_case({.devices = {0, 0}, .count = 3'000'011, .env = short_segments});
 }
 
 // Selection counts with the worst way between two ranks of a dimension, on every rank the same.
-TEST(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
+TEST_F(CudaProcesses, SelectByTheWaysOfDeviceMemory) {
   const auto graph = [](int) { return ranks::Env{{"TRESTLE_DEBUG_SUBSYS", "GRAPH"}}; };
   const auto alone = [](int rank) {
     return ranks::Env{{"TRESTLE_DEBUG_SUBSYS", "GRAPH"}, {"TRESTLE_PEER_ACCESS", rank == 0 ? "1" : "0"}};
   };
   const auto nvlinks = [](int) { driver().set_nvlinks(true); };
-  run_processes({.devices = {0, 0}, .env = graph, .says = "20480000 Mb/s (within one device, through an outbox)"});
-  run_processes(
-      {.devices = {0, 0, 1}, .env = graph, .says = "252061 Mb/s (devices read each other, through an outbox)"});
-  run_processes({.devices = {0, 1},
-                 .before = nvlinks,
-                 .env = graph,
-                 .says = "3600000 Mb/s (devices read each other, through an outbox)"});
-  run_processes({.devices = {0, 0, 0}, .env = alone, .says = "Mb/s (through host memory)"});
+  run_case({.devices = {0, 0}, .env = graph, .says = "20480000 Mb/s (within one device, through an outbox)"});
+  run_case({.devices = {0, 0, 1}, .env = graph, .says = "252061 Mb/s (devices read each other, through an outbox)"});
+  run_case({.devices = {0, 1},
+            .before = nvlinks,
+            .env = graph,
+            .says = "3600000 Mb/s (devices read each other, through an outbox)"});
+  run_case({.devices = {0, 0, 0}, .env = alone, .says = "Mb/s (through host memory)"});
 }
 
 // What rank 0 of four logs of the schedules that it chooses, without their times. paths: between the ranks' devices.
 std::string schedules(bool paths, bool deterministic) {
-  ranks::Job job;
-  job.ranks = 4;
-  job.env = [paths](int) {
-    return ranks::Env{
-        {"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", "TUNING"}, {"TRESTLE_PEER_ACCESS", paths ? "1" : "0"}};
-  };
-  job.body = [deterministic](Process& process) {
+  const auto body = [deterministic](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     trestleCallConfig_t config = TRESTLE_CALL_CONFIG_INITIALIZER;
@@ -193,8 +177,10 @@ std::string schedules(bool paths, bool deterministic) {
     ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
     rank.end();
   };
-  const auto outcomes = ranks::run(job);
-  ranks::expect_ended_well(outcomes);
+  const auto outcomes = run_processes(4, body, [paths](int) {
+    return ranks::Env{
+        {"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", "TUNING"}, {"TRESTLE_PEER_ACCESS", paths ? "1" : "0"}};
+  });
   std::istringstream output(outcomes[0].output);
   std::string chosen;
   for (std::string line; std::getline(output, line);) {
@@ -206,53 +192,48 @@ std::string schedules(bool paths, bool deterministic) {
 }
 
 // Their sums round alike on all machines, so neither devices nor the paths between them may matter.
-TEST(CudaProcesses, DeterministicCallsDoTheSameWhateverPathsThereAre) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+TEST_F(CudaProcesses, DeterministicCallsDoTheSameWhateverPathsThereAre) {
   EXPECT_NE(schedules(true, false), schedules(false, false));
   EXPECT_EQ(schedules(true, true), schedules(false, true));
 }
 
 // One direction is enough to lose the path.
-TEST(CudaProcesses, WhoseDevicesReadOtherBytesUseHostMemory) {
+TEST_F(CudaProcesses, WhoseDevicesReadOtherBytesUseHostMemory) {
   for (const bool copies : {true, false}) {
-    run_processes(
-        {.devices = {0, 1},
-         .before = [copies](int rank) { driver().break_peer_access(copies && rank == 0, !copies && rank == 0); },
-         .says = std::string(copies ? "a copy" : "a kernel") + " read other bytes than were written"});
+    run_case({.devices = {0, 1},
+              .before = [copies](int rank) { driver().break_peer_access(copies && rank == 0, !copies && rank == 0); },
+              .says = std::string(copies ? "a copy" : "a kernel") + " read other bytes than were written"});
   }
 }
 
-TEST(CudaProcesses, WhoseMemoryCannotBeSharedUseHostMemory) {
-  run_processes({.devices = {0, 0},
-                 .before =
-                     [](int rank) {
-                       driver().set_descriptors(false);
-                       if (rank == 0) driver().allocate_from_pools(true);
-                     },
-                 .says = "ranks of other processes cannot read memory of device 0"});
+TEST_F(CudaProcesses, WhoseMemoryCannotBeSharedUseHostMemory) {
+  run_case({.devices = {0, 0},
+            .before =
+                [](int rank) {
+                  driver().set_descriptors(false);
+                  if (rank == 0) driver().allocate_from_pools(true);
+                },
+            .says = "ranks of other processes cannot read memory of device 0"});
 }
 
-TEST(CudaProcesses, ThatMayNotUseHostMemory) {
+TEST_F(CudaProcesses, ThatMayNotUseHostMemory) {
   const auto off = [](int rank) { return rank == 0 ? ranks::Env{{"TRESTLE_PEER_ACCESS", "0"}} : ranks::Env{}; };
-  run_processes({.devices = {0, 0}, .env = off});
+  run_case({.devices = {0, 0}, .env = off});
 }
 
-TEST(CudaProcesses, OverOtherTransportsUseHostMemory) {
+TEST_F(CudaProcesses, OverOtherTransportsUseHostMemory) {
   const auto tcp = [](int) { return ranks::Env{{"TRESTLE_TRANSPORT", "tcp"}}; };
-  run_processes({.devices = {0, 0}, .in_place = false, .env = tcp});
+  run_case({.devices = {0, 0}, .in_place = false, .env = tcp});
 }
 
 // Each allocation in turn finds no memory, on one rank: the communicator is made without paths, or not at all.
-TEST(CudaProcesses, WithoutMemoryDoWithoutPathsOrSaySo) {
+TEST_F(CudaProcesses, WithoutMemoryDoWithoutPathsOrSaySo) {
   agree_without_memory({0, 0}, kCount, 12);
 }
 
 // The sender's data lies on a device, the receiver waits for host memory: both are told, and nothing is left unsaid.
-TEST(CudaProcesses, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.body = [](Process& process) {
+TEST_F(CudaProcesses, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
+  run_processes(2, [](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     std::vector<float> host(kCount, -1);
@@ -265,36 +246,19 @@ TEST(CudaProcesses, RefuseMessagesWhoseEndsAreInDifferentPlaces) {
     const std::string said = trestleGetLastError(rank.comm());
     EXPECT_TRUE(ranks::contains(said, "data in device memory") && ranks::contains(said, "data in host memory")) << said;
     EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 // Paths within processes and between them in one call: two processes with two rank threads each, on two devices.
-TEST(CudaProcesses, WithSeveralRanksEachUseBothKindsOfPaths) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.body = [](Process& process) {
-    Gpu gpu;
-    if (process.rank == 0) {
-      ASSERT_TRUE(succeeded(trestleGetUniqueId(&process.board.id)));
-      process.board.id_written = 1;
-    }
-    ranks::wait_until([&] { return process.board.id_written.load() != 0; });
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 2; ++t)
-      threads.emplace_back([&, t] { sum_on(gpu, t, 2 * process.rank + t, 4, process.board.id); });
-    for (std::thread& thread : threads) thread.join();
-  };
-  ranks::expect_ended_well(ranks::run(job));
+TEST_F(CudaProcesses, WithSeveralRanksEachUseBothKindsOfPaths) {
+  run_threads([](Gpu& gpu, Process& process, int thread) {
+    sum_on(gpu, thread, 2 * process.rank + thread, 4, process.board.id);
+  });
 }
 
 // A rank without a device takes part in calls on host memory, and in none of the paths.
-TEST(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 3;
-  job.body = [](Process& process) {
+TEST_F(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
+  run_processes(3, [](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}), process.rank == 1 ? -1 : 0);
     std::vector<float> host(kCount, static_cast<float>(1 << process.rank));
@@ -306,51 +270,19 @@ TEST(CudaProcesses, BesideARankWithoutADeviceAddHostMemory) {
       EXPECT_EQ(std::count(host.begin(), host.end(), 7.0F), static_cast<long>(kCount));
     }
     EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
-  };
-  ranks::expect_ended_well(ranks::run(job));
+  });
 }
 
 // Outboxes on devices, opened by descriptors and by tickets, and in host memory.
 const ranks::Env kWays[] = {{}, {{"FAKE_DRIVER_WITHOUT_DESCRIPTORS", "1"}}, {{"TRESTLE_PEER_ACCESS", "0"}}};
 
-// A communicator after the other lies in the same outbox. Nothing is lost that the driver gave.
-void use_outboxes_again(const ranks::Env& env) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.env = [&env](int) { return env; };
-  job.body = [](Process& process) {
-    int after_first = 0;
-    int pinned_after_first = 0;
-    for (int round = 0; round < 3; ++round) {
-      ProcessRank rank(process, 0);
-      rank.join(ranks::config_of({}));
-      ranks::meet(process.board, 2);
-      process.board.id_written = 0;
-      ranks::meet(process.board, 2);
-      rank.run_all();
-      rank.end();
-      EXPECT_EQ(driver().objects().opened, 0);
-      if (round == 0) after_first = driver().objects().memory;
-      EXPECT_EQ(driver().objects().memory, after_first + 2 * round) << "but for the buffers of this test";
-      if (round == 0) pinned_after_first = driver().objects().pinned;
-      EXPECT_EQ(driver().objects().pinned, pinned_after_first);
-    }
-  };
-  ranks::expect_ended_well(ranks::run(job));
-}
-
-TEST(CudaProcesses, UseTheirOutboxesAgain) {
-  for (const ranks::Env& env : kWays) use_outboxes_again(env);
+TEST_F(CudaProcesses, UseTheirOutboxesAgain) {
+  for (const ranks::Env& env : kWays) use_memory_again({0, 0}, kCount, env);
 }
 
 // The survivors end with a sentence, and so does whoever waits for a stream.
 void end_when_one_dies(const ranks::Env& env) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 3;
-  job.env = [&env](int) { return env; };
-  job.body = [](Process& process) {
+  const auto body = [](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     rank.run_all();
@@ -366,20 +298,16 @@ void end_when_one_dies(const ranks::Env& env) {
     EXPECT_TRUE(ranks::contains(trestleGetLastError(rank.comm()), "rank 2")) << trestleGetLastError(rank.comm());
     EXPECT_TRUE(succeeded(trestleCommDestroy(rank.comm())));
   };
-  ranks::expect_ended_well(ranks::run(job), {2});
+  run_processes(3, body, [&env](int) { return env; }, {2});
 }
 
-TEST(CudaProcesses, EndWhenOneOfThemDies) {
+TEST_F(CudaProcesses, EndWhenOneOfThemDies) {
   for (const ranks::Env& env : kWays) end_when_one_dies(env);
 }
 
 // Short messages go before the receiver waits for them, whether there is an outbox or not.
-TEST(CudaProcesses, SendShortMessagesBeforeTheyAreReceived) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
-  ranks::Job job;
-  job.ranks = 2;
-  job.env = [](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", "0"}}; };
-  job.body = [](Process& process) {
+TEST_F(CudaProcesses, SendShortMessagesBeforeTheyAreReceived) {
+  const auto body = [](Process& process) {
     ProcessRank rank(process, 0);
     rank.join(ranks::config_of({}));
     const int peer = 1 - process.rank;
@@ -392,7 +320,7 @@ TEST(CudaProcesses, SendShortMessagesBeforeTheyAreReceived) {
     }
     rank.end();
   };
-  ranks::expect_ended_well(ranks::run(job));
+  run_processes(2, body, [](int) { return ranks::Env{{"TRESTLE_PEER_ACCESS", "0"}}; });
 }
 
 }  // namespace

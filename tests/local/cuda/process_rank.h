@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,14 +39,10 @@ class ProcessRank {
   void join(const trestleConfig_t& config, int device) { ASSERT_TRUE(succeeded(try_join(config, device))); }
   trestleResult_t try_join(const trestleConfig_t& config) { return try_join(config, device_); }
   trestleResult_t try_join(const trestleConfig_t& config, int device) {
-    if (process_.rank == 0) {
-      EXPECT_TRUE(succeeded(trestleGetUniqueId(&process_.board.id)));
-      process_.board.id_written = 1;
-    }
-    ranks::wait_until([&] { return process_.board.id_written.load() != 0; });
+    const trestleUniqueId& id = ranks::id_of(process_);
     trestleConfig_t with_device = config;
     with_device.device = device;
-    return trestleCommInitRankConfig(&comm_, process_.ranks, process_.board.id, process_.rank, &with_device);
+    return trestleCommInitRankConfig(&comm_, process_.ranks, id, process_.rank, &with_device);
   }
   // Every collective, several times in a row on the stream, and a message to the next rank.
   void run_all() {
@@ -121,6 +119,64 @@ class ProcessRank {
   float* recv_ = nullptr;
 };
 
+// A job of processes that all must end well, but those in `dead`.
+inline std::vector<ranks::Outcome> run_processes(int count, const std::function<void(Process&)>& body,
+                                                 const std::function<ranks::Env(int rank)>& env = {},
+                                                 const std::vector<int>& dead = {}) {
+  ranks::Job job;
+  job.ranks = count;
+  job.body = body;
+  job.env = env;
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes, dead);
+  return outcomes;
+}
+
+// Tests of several processes.
+class Processes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
+  }
+};
+
+// The memory of one communicator of two ranks serves the next one, once all have left it.
+inline void use_memory_again(const std::vector<int>& devices, size_t count, const ranks::Env& env = {},
+                             void (*before)() = nullptr) {
+  const auto body = [&](Process& process) {
+    if (before != nullptr) before();
+    trestle::FakeObjects first;
+    for (int round = 0; round < 4; ++round) {
+      ProcessRank rank(process, devices[static_cast<size_t>(process.rank)], count);
+      rank.join(ranks::config_of({}));
+      ranks::drop_id(process);
+      rank.run_all();
+      rank.end();
+      ranks::meet(process.board, 2);
+      if (round == 0) first = driver().objects();
+      EXPECT_EQ(driver().objects().opened, 0);
+      EXPECT_EQ(driver().objects().pinned, first.pinned);
+      EXPECT_EQ(driver().objects().memory, first.memory + 2 * round) << "but for the buffers of this test";
+    }
+  };
+  run_processes(2, body, [&](int) { return env; });
+}
+
+// Two threads on each of two processes, which have the id.
+inline std::vector<ranks::Outcome> run_threads(const std::function<void(Gpu&, Process&, int thread)>& body,
+                                               const std::function<void()>& before = {}, const ranks::Env& env = {}) {
+  const auto process_body = [&](Process& process) {
+    Gpu gpu;
+    if (before) before();
+    (void)ranks::id_of(process);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) threads.emplace_back([&, t] { body(gpu, process, t); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(driver().misuse(), "");
+  };
+  return run_processes(2, process_body, [&](int) { return env; });
+}
+
 // A rank thread of a process with several: all-reduces on a device of its own.
 inline void sum_on(Gpu& gpu, int device, int rank, int ranks, const trestleUniqueId& id, size_t count = kCount) {
   trestleConfig_t config = ranks::config_of({});
@@ -144,12 +200,9 @@ inline void sum_on(Gpu& gpu, int device, int rank, int ranks, const trestleUniqu
 // Two ranks on these devices. The nth allocation of one of them finds no memory, for each n: both have a communicator
 // with right results and the same kernels, or neither has one.
 inline void agree_without_memory(const std::vector<int>& devices, size_t count, int allocations) {
-  if (!ranks::proofs()) GTEST_SKIP() << "ranks of several processes need libsodium";
   for (int nth = 0; nth < allocations; ++nth) {
     SCOPED_TRACE("allocation " + std::to_string(nth));
-    ranks::Job job;
-    job.ranks = 2;
-    job.body = [&](Process& process) {
+    const auto outcomes = run_processes(2, [&](Process& process) {
       ProcessRank rank(process, devices[static_cast<size_t>(process.rank)], count);
       if (process.rank == 1) driver().refuse_memory(nth);
       const trestleResult_t joined = rank.try_join(ranks::config_of({}));
@@ -161,9 +214,7 @@ inline void agree_without_memory(const std::vector<int>& devices, size_t count, 
       ASSERT_TRUE(succeeded(trestleStreamSynchronize(rank.stream())));
       process.result = driver().launched().find("board_") != std::string::npos ? "with a board" : "without";
       rank.end();
-    };
-    const auto outcomes = ranks::run(job);
-    ranks::expect_ended_well(outcomes);
+    });
     EXPECT_EQ(outcomes[0].result, outcomes[1].result);
   }
 }
