@@ -8,6 +8,9 @@ if(TRESTLE_WITH_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/gpu_device_test.cpp)
   trestle_test(NAME gpu_queue_test LABEL gpu TIMEOUT 120 LIBS trestle_engine SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/gpu_queue_test.cpp)
+  foreach(name gpu_kernels_test gpu_board_test)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)  # support/elements.h
+  endforeach()
   set(gpu_programs gpu_kernels_test gpu_board_test gpu_device_test gpu_queue_test)
   if(TARGET trestle)
     # A part for each case: one that the driver never ends leaves the others their result.
