@@ -9,6 +9,6 @@ if(TARGET trestle_static AND TARGET trestle_cli AND TARGET trestle_perf AND SODI
   add_test(NAME install_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/install_test.sh
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
   add_test(NAME deb_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/deb_test.sh ${PROJECT_BINARY_DIR})
-  set_tests_properties(install_test deb_test PROPERTIES LABELS local TIMEOUT 240 ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null"
+  set_tests_properties(install_test deb_test PROPERTIES LABELS local TIMEOUT 240 ENVIRONMENT "${test_environment}"
                                                         SKIP_RETURN_CODE 77)
 endif()

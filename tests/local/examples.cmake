@@ -19,7 +19,7 @@ function(trestle_example name)
   else()
     add_test(NAME example_${name} COMMAND example_${name})
   endif()
-  set_tests_properties(example_${name} PROPERTIES LABELS local TIMEOUT 120 ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+  set_tests_properties(example_${name} PROPERTIES LABELS local TIMEOUT 120 ENVIRONMENT "${test_environment}")
 endfunction()
 
 if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
@@ -45,7 +45,7 @@ if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
   add_test(NAME example_train_mlp COMMAND ${CMAKE_CURRENT_LIST_DIR}/train_mlp_test.sh $<TARGET_FILE:trestle_cli>
            $<TARGET_FILE:example_train_mlp>)
   set_tests_properties(example_train_mlp PROPERTIES LABELS local TIMEOUT 300 ENVIRONMENT
-                       "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+                       "${test_environment}")
   trestle_example(training_step 4)
   trestle_example(transpose 4)
   trestle_example(user_reduction 4)

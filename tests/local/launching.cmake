@@ -10,6 +10,6 @@ if(TARGET trestle AND TARGET trestle_cli AND SODIUM_FOUND)
       ${PROJECT_SOURCE_DIR} $<TARGET_FILE_DIR:trestle> ${CMAKE_C_COMPILER} "${TRESTLE_SANITIZE}")
     # detect_leaks=0: PMIx never frees its memory.
     set_tests_properties(launching_${case}_test PROPERTIES LABELS local TIMEOUT 300 SKIP_RETURN_CODE 77
-      ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null;ASAN_OPTIONS=detect_leaks=0")
+      ENVIRONMENT "${test_environment};ASAN_OPTIONS=detect_leaks=0")
   endforeach()
 endif()

@@ -6,7 +6,7 @@ if(TARGET trestle_perf)
     list(APPEND perf_shell_tests train_step_test)
   endif()
   set_tests_properties(perf_binaries_test perf_flags_test ${perf_shell_tests} PROPERTIES LABELS local TIMEOUT 300
-                       ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+                       ENVIRONMENT "${test_environment}")
 endif()
 if(TARGET trestle_perf AND TARGET trestle_nccl)
   set(devices)
@@ -19,11 +19,11 @@ if(TARGET trestle_perf AND TARGET trestle_nccl)
   add_test(NAME perf_nccl_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/perf_nccl/perf_nccl_test.sh $<TARGET_FILE_DIR:all_reduce_perf>
                                        $<TARGET_FILE:trestle_nccl> ${devices})
   set_tests_properties(perf_nccl_test PROPERTIES LABELS local TIMEOUT 600
-                       ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+                       ENVIRONMENT "${test_environment}")
 endif()
 if(TARGET trestle_perf AND TRESTLE_WITH_CUDA)
   add_test(NAME perf_device_test COMMAND ${CMAKE_CURRENT_LIST_DIR}/perf_device_test.sh $<TARGET_FILE_DIR:all_reduce_perf>
                                          $<TARGET_FILE:fake_driver>)
   set_tests_properties(perf_device_test PROPERTIES LABELS local TIMEOUT 600
-                       ENVIRONMENT "TRESTLE_CALIBRATE=off;TRESTLE_CONF_FILE=/dev/null")
+                       ENVIRONMENT "${test_environment}")
 endif()

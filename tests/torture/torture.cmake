@@ -28,6 +28,6 @@ if(TARGET trestle AND SODIUM_FOUND)
     set(name torture_${faults})
     add_test(NAME ${name} COMMAND torture --faults ${faults})
     # Ranks that exit or are killed in the middle leave memory behind. That is no leak.
-    set_tests_properties(${name} PROPERTIES LABELS local TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    set_tests_properties(${name} PROPERTIES LABELS local TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "${test_environment};ASAN_OPTIONS=detect_leaks=0")
   endforeach()
 endif()
