@@ -126,11 +126,24 @@ trestle::Command add_plan(CLI::App& app) {
 }
 
 trestle::Command add_calibrate(CLI::App& app) {
-  const auto out = std::make_shared<std::string>();
+  struct Options {
+    std::string out;
+    bool list = false;
+    bool forget = false;
+  };
+  const auto o = std::make_shared<Options>();
   CLI::App* calibrate = app.add_subcommand(
       "calibrate", "Measure the links between the ranks of a job: trestle run -n 8 -- trestle calibrate");
-  calibrate->add_option("--out", *out, "Topology file to write");
-  return {calibrate, [out](const auto& config) { return trestle::calibrate(config, *out); }};
+  CLI::Option* out = calibrate->add_option("--out", o->out, "Topology file to write");
+  CLI::Option* list = calibrate->add_flag("--list", o->list, "Print what is kept of earlier measurements instead");
+  CLI::Option* forget = calibrate->add_flag("--forget", o->forget, "Remove all that is kept of them instead");
+  list->excludes(out);
+  forget->excludes(out)->excludes(list);
+  return {calibrate, [o](const auto& config) {
+            if (o->list) return trestle::list_calibrations(config);
+            if (o->forget) return trestle::forget_calibrations(config);
+            return trestle::calibrate(config, o->out);
+          }};
 }
 
 }  // namespace

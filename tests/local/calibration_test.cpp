@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/host.h"
 #include "conformance/api_call.h"
 #include "local/temporary_folder.h"
 #include "support/ranks.h"
@@ -23,16 +24,23 @@ using trestle::Topology;
 constexpr int kRanks = 4;
 constexpr const char* kHost = "calibration-test";
 
+std::vector<trestle::RankPlace> places() {
+  std::vector<trestle::RankPlace> places;
+  for (uint64_t r = 0; r < kRanks; ++r) places.push_back({trestle::host_name(), kHost, r + 1});
+  return places;
+}
+
 // The topology of these tests' ranks.
 Topology asked() {
-  std::vector<trestle::RankPlace> places;
-  for (uint64_t r = 0; r < kRanks; ++r) places.push_back({kHost, kHost, r + 1});
-  return trestle::choose_topology({"2x2", "", "shm"}, places).value();
+  return trestle::choose_topology({"2x2", "", "shm"}, places()).value();
 }
 
 uint64_t key() {
-  const std::vector<trestle::RankPlace> places(kRanks, {kHost, kHost, 0});
-  return trestle::calibration_key(asked(), places, TRESTLE_VERSION_CODE);
+  return trestle::calibration_key(asked(), places());
+}
+
+trestle::CalibrationOrigin origin() {
+  return trestle::calibration_origin(places(), TRESTLE_VERSION_CODE);
 }
 
 Topology measured(uint64_t inner_mbps, uint64_t outer_mbps) {
@@ -43,9 +51,10 @@ Topology measured(uint64_t inner_mbps, uint64_t outer_mbps) {
   return topology;
 }
 
-std::string write(const TemporaryFolder& folder, const Topology& topology) {
+std::string write(const TemporaryFolder& folder, const Topology& topology,
+                  const trestle::CalibrationOrigin& from = origin()) {
   const std::string path = trestle::calibration_path(folder.path(), key());
-  EXPECT_TRUE(trestle::write_calibration(path, key(), topology).ok());
+  EXPECT_TRUE(trestle::write_calibration(path, key(), from, topology).ok());
   return path;
 }
 
@@ -147,9 +156,9 @@ TEST(CalibrationTest, BadFilesAreIgnoredWithOneWarning) {
   const std::string path = write(folder, measured(500, 100));
   std::string good;
   std::getline(std::ifstream(path), good, '\0');
-  const std::string first = good.substr(0, good.find('\n') + 1);
+  const std::string first = good.substr(0, good.find('{'));
   const std::vector<std::string> bad_ones = {"nonsense", good.substr(0, good.size() / 2),
-                                             "trestle-calibration 1 0000000000000000\n",
+                                             "trestle-calibration 2 0000000000000000\n",
                                              first + R"({"dimensions":[{"size":2,"bandwidth_gbps":NaN}]})"};
   for (const std::string& bad : bad_ones) {
     std::ofstream(path) << bad;
@@ -158,6 +167,135 @@ TEST(CalibrationTest, BadFilesAreIgnoredWithOneWarning) {
     EXPECT_EQ(warnings(outcomes), 1u) << outcomes[0].output;
     EXPECT_NE(outcomes[0].output.find(path + ":"), std::string::npos) << outcomes[0].output;
   }
+}
+
+// The lines about the calibration that rank 0 logs while it makes two communicators.
+std::vector<std::string> said_of_two(const TemporaryFolder& folder) {
+  ranks::Job job;
+  job.ranks = kRanks;
+  job.env = [&](int) {
+    ranks::Env env = variables(folder, "cached");
+    env["TRESTLE_DEBUG"] = "INFO";
+    return env;
+  };
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comms[2] = {};
+    ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comms[0])));
+    ASSERT_TRUE(ranks::succeeded(trestleCommSplit(comms[0], 0, process.rank, &comms[1], nullptr)));
+    for (trestleComm_t comm : comms) EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  std::istringstream output(outcomes[0].output);
+  std::vector<std::string> said;
+  for (std::string line; std::getline(output, line);) {
+    if (line.find(folder.path() + "/") != std::string::npos) said.push_back(line);
+  }
+  return said;
+}
+
+TEST(CalibrationTest, AFileIsNamedOnce) {
+  const TemporaryFolder folder;
+  const std::string path = write(folder, measured(500, 100));
+  const auto said = said_of_two(folder);
+  ASSERT_EQ(said.size(), 1u) << testing::PrintToString(said);
+  EXPECT_NE(said[0].find("link speeds as measured at " + trestle::date_text(origin().made_s).substr(0, 10)),
+            std::string::npos)
+      << said[0];
+  EXPECT_NE(said[0].find(path), std::string::npos) << said[0];
+}
+
+TEST(CalibrationTest, AFileOfAnotherTimeKernelOrVersionIsNotUsed) {
+  const TemporaryFolder folder;
+  const std::string nominal = prediction(predictions([&](int) { return variables(folder, "cached"); }));
+  const auto expect = [&](auto change, const char* reason) {
+    trestle::CalibrationOrigin other = origin();
+    change(other);
+    write(folder, measured(500, 100), other);
+    EXPECT_EQ(prediction(predictions([&](int) { return variables(folder, "cached"); })), nominal) << reason;
+    const auto said = said_of_two(folder);
+    ASSERT_EQ(said.size(), 1u) << testing::PrintToString(said);
+    EXPECT_NE(said[0].find(std::string("is not used: ") + reason), std::string::npos) << said[0];
+  };
+  expect([](auto& other) { other.made_s -= 31 * 86'400; }, "it is 31 days old");
+  expect([](auto& other) { other.version = "0.0.1"; }, "it is of version 0.0.1");
+  expect([](auto& other) { other.kernel = "2.6.0"; }, "it was made under kernel 2.6.0");
+  expect([](auto& other) { ++other.host_ids; }, "its hosts have been restarted");
+}
+
+// What is measured beside a file: data comes faster than at four times its rate.
+TEST(CalibrationTest, FiguresFarBelowTheDataAreDroppedWithOneWarning) {
+  const TemporaryFolder folder;
+  const std::string path = write(folder, measured(70, 70));
+  ranks::Job job;
+  job.ranks = kRanks;
+  job.env = [&](int) { return variables(folder, "cached"); };
+  job.body = [](ranks::Process& process) {
+    trestleComm_t comm = nullptr;
+    ASSERT_TRUE(ranks::succeeded(ranks::join(process, kSettings, &comm)));
+    std::vector<float> data(size_t{4} << 20);
+    for (int i = 0; i < 12; ++i) {
+      ASSERT_TRUE(ranks::succeeded(
+          trestleAllReduce(data.data(), data.data(), data.size(), trestleFloat32, trestleSum, comm, nullptr), comm));
+    }
+    EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+  };
+  const auto outcomes = ranks::run(job);
+  ranks::expect_ended_well(outcomes);
+  EXPECT_EQ(count_of(outcomes[0].output, "the calibration " + path), 1u) << outcomes[0].output;
+  EXPECT_NE(outcomes[0].output.find(" is dropped: it has 0.07 Gb/s in dimension 1 (shm), but data came there at "),
+            std::string::npos)
+      << outcomes[0].output;
+  EXPECT_NE(outcomes[0].output.find("`trestle calibrate`"), std::string::npos) << outcomes[0].output;
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(count_of(outcomes[1].output, "calibration"), 0u) << outcomes[1].output;
+}
+
+// Two hosts with a rail of a known rate each.
+TEST(CalibrationTest, FiguresFarAboveTheRailsAreNotUsed) {
+  const TemporaryFolder folder;
+  std::vector<trestle::RankPlace> two;
+  for (const char* host : {"calibration-a", "calibration-b"}) two.push_back({trestle::host_name(), host, 1});
+  Topology topology = trestle::choose_topology({"2", "", "tcp"}, two).value();
+  const uint64_t at = trestle::calibration_key(topology, two);
+  const std::string path = trestle::calibration_path(folder.path(), at);
+  topology.dimensions[0].latency_ns = 1'000;
+  const auto outcome = [&](uint64_t mbps) {
+    topology.dimensions[0].bandwidth_mbps = mbps;
+    EXPECT_TRUE(
+        trestle::write_calibration(path, at, trestle::calibration_origin(two, TRESTLE_VERSION_CODE), topology).ok());
+    ranks::Job job;
+    job.ranks = 2;
+    job.env = [&](int rank) {
+      ranks::Env env = variables(folder, "cached");
+      env["TRESTLE_HOSTID"] = two[static_cast<size_t>(rank)].host_id;
+      env["TRESTLE_RAILS"] = "lo@100m";
+      env["TRESTLE_DEBUG"] = "INFO";
+      return env;
+    };
+    job.body = [](ranks::Process& process) {
+      trestleComm_t comm = nullptr;
+      ASSERT_TRUE(ranks::succeeded(ranks::join(process, {.ranks = 2, .dims = "2", .transport = "tcp"}, &comm)));
+      double time_us = 0;
+      EXPECT_TRUE(ranks::succeeded(trestlePredictTime(comm, trestleCollAllReduce, 1 << 20, trestleFloat32, &time_us)));
+      process.result = std::to_string(time_us);
+      EXPECT_TRUE(ranks::succeeded(trestleCommDestroy(comm)));
+    };
+    auto outcomes = ranks::run(job);
+    ranks::expect_ended_well(outcomes);
+    return outcomes;
+  };
+  const auto near = outcome(399);
+  EXPECT_EQ(count_of(near[0].output, "WARN"), 0u) << near[0].output;
+  const auto far = outcome(401);
+  EXPECT_EQ(count_of(far[0].output, path + " of "), 1u) << far[0].output;
+  EXPECT_NE(far[0].output.find("is not used: it has 0.40 Gb/s in dimension 1 (tcp), but its rails carry 0.10 Gb/s"),
+            std::string::npos)
+      << far[0].output;
+  EXPECT_EQ(count_of(far[1].output, "is not used"), 0u) << far[1].output;
+  const auto farther = outcome(40'000);
+  EXPECT_EQ(prediction(farther), prediction(far)) << "the rails' rate counts";
+  EXPECT_NE(prediction(near), prediction(far));
 }
 
 // Uses a thousandth and a million times the real speeds, and a resource that is slower than both.
@@ -208,7 +346,7 @@ TEST(CalibrationTest, FullMeasuresOnceAndKeeps) {
   EXPECT_EQ(count_of(first[0].output, "calibration written to"), 1u) << first[0].output;
   EXPECT_NE(first[0].output.find("sums may round differently"), std::string::npos);
   const std::string path = trestle::calibration_path(folder.path(), key());
-  const auto kept = trestle::read_calibration(path, key(), asked());
+  const auto kept = trestle::read_calibration(path, key(), asked(), origin());
   ASSERT_TRUE(kept.ok()) << kept.error().message;
   ASSERT_TRUE(kept.value().has_value());
   const auto second = predictions(env("full"));
@@ -290,9 +428,10 @@ TEST(CalibrateCommand, MeasuresKeepsAndWritesATopologyFile) {
     return text;
   }());
   // Jobs read the same file.
-  const auto kept = trestle::read_calibration(trestle::calibration_path(folder.path(), key()), key(), asked());
+  const auto kept =
+      trestle::read_calibration(trestle::calibration_path(folder.path(), key()), key(), asked(), origin());
   ASSERT_TRUE(kept.ok() && kept.value().has_value()) << ended.output;
-  EXPECT_EQ(kept.value()->dimensions, topology.value().dimensions);
+  EXPECT_EQ(kept.value()->measured.dimensions, topology.value().dimensions);
   const std::string cached = prediction(predictions([&](int) { return ::variables(folder, "cached"); }));
   EXPECT_NE(cached, prediction(predictions([&](int) { return ::variables(folder, "off"); })));
 }
@@ -303,6 +442,36 @@ TEST(CalibrateCommand, KeepsNothingWhereItIsOff) {
                             " run -n 2 -- " + kCommand + " calibrate");
   EXPECT_EQ(ended.code, 0) << ended.output;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(CalibrateCommand, ListsAndForgetsWhatIsKept) {
+  const TemporaryFolder folder;
+  const std::string command = "TRESTLE_CALIBRATION_DIR=" + folder.path("deep") + " " + kCommand + " calibrate ";
+  const Ended nothing = shell(command + "--list");
+  EXPECT_EQ(nothing.code, 0);
+  EXPECT_EQ(nothing.output, "no calibration is kept in " + folder.path("deep") + "\n");
+  const std::string path = trestle::calibration_path(folder.path("deep"), key());
+  trestle::CalibrationOrigin from = origin();
+  from.made_s = 1'700'000'000;
+  ASSERT_TRUE(trestle::write_calibration(path, key(), from, measured(52'800, 100)).ok());
+  const std::string bad = folder.write("deep/bad.calibration", "nonsense");
+  const Ended list = shell(command + "--list");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_EQ(list.output, path + "\n  made 2023-11-14T22:13:20Z, expired 2023-12-14T22:13:20Z\n  hosts: " + from.hosts +
+                             "; kernel " + from.kernel + "; Trestle " + from.version +
+                             "\n  dimension 1: 2 ranks over shm, 52.80 Gb/s, 1.0 us\n" +
+                             "  dimension 2: 2 ranks over shm, 0.10 Gb/s, 1.0 us\n" + bad +
+                             ":1: is not a calibration that this version can read; it is never used\n");
+  const Ended forget = shell(command + "--forget");
+  EXPECT_EQ(forget.code, 0);
+  EXPECT_EQ(forget.output, "forgotten: " + path + "\nforgotten: " + bad + "\n");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path("deep")));
+  EXPECT_EQ(shell(command + "--list --forget").code, 2);
+  EXPECT_EQ(shell(command + "--forget --out x").code, 2);
+  const Ended nowhere =
+      shell("env -u HOME -u XDG_CACHE_HOME -u TRESTLE_CALIBRATION_DIR " + kCommand + " calibrate --list");
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_NE(nowhere.output.find("TRESTLE_CALIBRATION_DIR"), std::string::npos) << nowhere.output;
 }
 
 TEST(CalibrateCommand, BadCallsAreSaid) {

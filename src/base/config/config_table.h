@@ -137,7 +137,11 @@ inline constexpr Variable kVariables[] = {
    "* cached: measured before for these hosts, by trestle calibrate or full; else nominal.\n"
    "* full: as cached, else measured while the communicator is made.\n"
    "\n"
-   "Rank 0's file counts for all ranks. Other speeds may mean another schedule, and sums that round differently."},
+   "Rank 0's file counts for all ranks. It counts for 30 days, and only for the hosts, the kernel and the version of Trestle with which "
+   "it was made. The log at INFO names the file that is used, or why one is not. `trestle calibrate --list` prints what is kept, "
+   "`--forget` removes it. A bandwidth that is more than four times too high for rails of known rates does not count; one that data of a "
+   "communicator exceeds four times is forgotten at the communicator's end. Both are warnings. Other speeds may mean another schedule, "
+   "and sums that round differently."},
   {"TRESTLE_CALIBRATION_DIR", K::kText,       &C::calibration_folder, "",        0, 0, "", kLocal,
    "Folder of the measured link speeds.",
    "Empty: trestle in XDG_CACHE_HOME, else in .cache of HOME."},

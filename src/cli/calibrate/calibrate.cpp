@@ -149,9 +149,9 @@ Result<std::string> keep(const Config& config, const Topology& asked, const std:
                  "calibrate: no folder to keep the result in; set TRESTLE_CALIBRATION_DIR, or "
                  "TRESTLE_CALIBRATE=off and --out"};
   }
-  const uint64_t key = calibration_key(asked, places, TRESTLE_VERSION_CODE);
+  const uint64_t key = calibration_key(asked, places);
   const std::string path = calibration_path(config.calibration_folder, key);
-  TRY(write_calibration(path, key, fitted));
+  TRY(write_calibration(path, key, calibration_origin(places, TRESTLE_VERSION_CODE), fitted));
   LOG(kInfo, kInit,
       "calibration written to %s: communicators made from now on may have other schedules, "
       "so their sums may round differently",

@@ -1,4 +1,5 @@
-// `trestle calibrate`: measures the links between the ranks of a job. Runs on every rank of it.
+// `trestle calibrate`: measures the links between the ranks of a job, on every rank of it. Also lists and removes what
+// is kept of earlier measurements, in any process.
 #pragma once
 
 #include <string>
@@ -12,5 +13,10 @@ namespace trestle {
 // it to the topology file `out` ("" : none). Only rank 0 writes. Returns the report on rank 0 and "" on the other
 // ranks. Blocks until all ranks are done. Errors: a job of one rank, errors of the library and of files.
 Result<std::string> calibrate(const Config& config, const std::string& out);
+
+// The kept calibrations of this user (TRESTLE_CALIBRATION_DIR), with their origins and speeds.
+Result<std::string> list_calibrations(const Config& config);
+// Removes all of them, and says which. Errors: there is no folder; one cannot be removed.
+Result<std::string> forget_calibrations(const Config& config);
 
 }  // namespace trestle

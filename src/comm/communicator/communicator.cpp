@@ -138,9 +138,11 @@ Result<std::shared_ptr<Communicator>> Communicator::wire_and_start(Bootstrap& bo
   if (!together.ok()) return fail(std::move(together).error());
   const CalibrationPlace calibration = wiring.value().calibration;
   const bool measure = wiring.value().measure;
+  std::optional<UsedCalibration> used = std::move(wiring.value().used);
   Undelivered communicator(std::shared_ptr<Communicator>(
       new Communicator(bootstrap, settings, std::move(wiring).value(), std::move(device).value(), kin)));
   ScopeExit thrown([&communicator] { communicator->engine_->fail_without_memory(); });
+  communicator->calibration_ = std::move(used);
   Status started = communicator->start();
   if (started.ok() && measure) started = communicator->calibrate(calibration, stop);
   if (started.ok()) communicator->membership_.log_topology(communicator->engine_->express() != nullptr);

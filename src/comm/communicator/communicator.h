@@ -152,6 +152,7 @@ class Communicator final : public LivingCommunicator, public std::enable_shared_
   SplitsInProgress splits_;
   Notices notices_;
   CallWatch watch_;
+  std::optional<UsedCalibration> calibration_;  // at rank 0, if link speeds come from one; set at the creation
   std::optional<HeldRendezvous>
       rendezvous_;  // rank 0's, where the ranks met at a named place; set once, at the creation
 };

@@ -97,7 +97,7 @@ Status Communicator::calibrate(const CalibrationPlace& place, const std::atomic<
     return measured.error();
   }
   membership_.set_measured(measured.value());
-  if (rank() == 0) keep_calibration(place, measured.value());
+  if (rank() == 0) calibration_ = keep_calibration(place, measured.value());
   return {};
 }
 

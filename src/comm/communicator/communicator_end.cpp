@@ -118,6 +118,10 @@ void Communicator::end(int linger_ms) {
     for (const std::string& rail : rail_texts(engine_->rail_reports()))
       LOG(kInfo, kInit, "%s: %s", membership_.own_name().c_str(), rail.c_str());
   }
+  // Data of devices has other ways.
+  if (calibration_ && settings().config.device < 0)
+    forget_if_slower_than_data(*calibration_, engine_->statistics().read().dimensions,
+                               static_cast<uint64_t>(settings().config.eager_bytes));
   leave(linger_ms, kNoDeadline, false);
   rendezvous_.reset();
   captures_->clear();

@@ -1,9 +1,42 @@
 #include "comm/setup/calibration.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/fork.h"
 #include "base/log.h"
-#include "topology/calibration_file.h"
 
 namespace trestle {
+namespace {
+
+constexpr const char* kHowToRenew =
+    "TRESTLE_CALIBRATE=full or `trestle calibrate` measures anew, `trestle calibrate --forget` removes what is kept";
+
+// Every communicator of a process may use one file.
+constinit PerProcess<OncePerKey> said_once;
+
+std::string gbps(double mbps) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.2f Gb/s", mbps / 1000);
+  return text;
+}
+
+std::string contradiction(const Topology& measured, size_t d, const std::string& fact) {
+  const Dimension& dimension = measured.dimensions[d];
+  return gbps(static_cast<double>(dimension.bandwidth_mbps)) + " in dimension " + std::to_string(d + 1) + " (" +
+         to_string(dimension.transport) + "), but " + fact;
+}
+
+// Bits per microsecond that came while the dimension was in use, at least; 0: too few to tell.
+double least_mbps(const DimensionCounts& came, uint64_t eager_bytes) {
+  constexpr uint64_t kEnoughBytes = uint64_t{64} << 20;
+  const uint64_t early = came.messages_received * eager_bytes;
+  if (came.busy_ns == 0 || came.bytes_received < early + kEnoughBytes) return 0;
+  return static_cast<double>(came.bytes_received - early) * 8000 / static_cast<double>(came.busy_ns);
+}
+
+}  // namespace
 
 CalibrationPlace calibration_place(const CommunicatorSettings& settings, const Topology& topology,
                                    const std::vector<RankInfo>& infos) {
@@ -12,45 +45,75 @@ CalibrationPlace calibration_place(const CommunicatorSettings& settings, const T
   if (!place.wanted) return place;
   std::vector<RankPlace> places;
   for (const RankInfo& info : infos) places.push_back(info.place);
-  place.key = calibration_key(topology, places, infos[0].version);
+  place.key = calibration_key(topology, places);
+  place.origin = calibration_origin(places, infos[0].version);
   const std::string& folder = settings.config.calibration_folder;
   if (!folder.empty()) place.path = calibration_path(folder, place.key);
   return place;
 }
 
-std::string kept_calibration(const CalibrationPlace& place, const Topology& topology) {
-  if (!place.wanted || place.path.empty()) return "";
-  const auto kept = read_calibration(place.path, place.key, topology);
+std::optional<UsedCalibration> kept_calibration(const CalibrationPlace& place, const Topology& topology) {
+  if (!place.wanted || place.path.empty()) return std::nullopt;
+  auto kept = read_calibration(place.path, place.key, topology, place.origin);
   if (!kept.ok()) {
     LOG(kWarn, kInit, "calibration ignored: %s", kept.error().message.c_str());
-    return "";
+    return std::nullopt;
   }
-  if (!kept.value()) return "";
-  LOG(kInfo, kInit, "link speeds as measured before: %s", place.path.c_str());
-  return to_json(*kept.value());
+  if (!kept.value()) return std::nullopt;
+  KeptCalibration& found = *kept.value();
+  const std::string made = date_text(found.origin.made_s);
+  const bool first = log_enabled(LogLevel::kInfo, Subsystem::kInit) && said_once.get().first(place.path + made);
+  if (!found.unfit.empty()) {
+    if (first) LOG(kInfo, kInit, "the calibration %s is not used: %s", place.path.c_str(), found.unfit.c_str());
+    return std::nullopt;
+  }
+  if (first) LOG(kInfo, kInit, "link speeds as measured at %s: %s", made.c_str(), place.path.c_str());
+  return UsedCalibration{place.path, found.origin.made_s, std::move(found.measured)};
 }
 
-Status apply_calibration(const std::string& json, Topology& topology) {
-  if (json.empty()) return {};
-  fill_nominal(topology, TRY(parse_topology(json, "rank 0's calibration")));
-  topology.reason += "; link speeds as measured";
-  return {};
-}
-
-void keep_calibration(const CalibrationPlace& place, const Topology& measured) {
+std::optional<UsedCalibration> keep_calibration(const CalibrationPlace& place, const Topology& measured) {
   if (place.path.empty()) {
     LOG(kWarn, kInit, "the calibration is not kept: there is neither TRESTLE_CALIBRATION_DIR nor HOME");
-    return;
+    return std::nullopt;
   }
-  const Status written = write_calibration(place.path, place.key, measured);
+  const Status written = write_calibration(place.path, place.key, place.origin, measured);
   if (!written.ok()) {
     LOG(kWarn, kInit, "the calibration is not kept: %s", written.error().message.c_str());
-    return;
+    return std::nullopt;
   }
   LOG(kInfo, kInit,
       "calibration written to %s: schedules of communicators made from here on may differ from earlier "
       "ones, so that sums may round differently",
       place.path.c_str());
+  return UsedCalibration{place.path, place.origin.made_s, measured};
+}
+
+std::string faster_than_rails(const Topology& measured, const Topology& asked, const Topology& known) {
+  for (size_t d = 0; d < std::min(asked.dimensions.size(), measured.dimensions.size()); ++d) {
+    const uint64_t carried = asked.dimensions[d].bandwidth_mbps == 0 ? known.dimensions[d].bandwidth_mbps : 0;
+    if (carried != 0 && measured.dimensions[d].bandwidth_mbps > kFarOff * carried)
+      return contradiction(measured, d, "its rails carry " + gbps(static_cast<double>(carried)));
+  }
+  return "";
+}
+
+void warn_of(const UsedCalibration& unused, const std::string& wrong) {
+  LOG(kWarn, kInit, "the calibration %s of %s is not used: it has %s; %s", unused.path.c_str(),
+      date_text(unused.made_s).c_str(), wrong.c_str(), kHowToRenew);
+}
+
+void forget_if_slower_than_data(const UsedCalibration& used, const std::array<DimensionCounts, kMaxDimensions>& came,
+                                uint64_t eager_bytes) {
+  for (size_t d = 0; d < used.measured.dimensions.size(); ++d) {
+    const double least = least_mbps(came[d], eager_bytes);
+    if (least <= static_cast<double>(kFarOff * used.measured.dimensions[d].bandwidth_mbps)) continue;
+    const std::string wrong = contradiction(used.measured, d, "data came there at " + gbps(least) + " or more");
+    const Status forgotten = forget_calibration(used.path, used.made_s);
+    const std::string kept = forgotten.ok() ? "" : " (" + forgotten.error().message + ")";
+    LOG(kWarn, kInit, "the calibration %s of %s is dropped%s: it has %s; %s", used.path.c_str(),
+        date_text(used.made_s).c_str(), kept.c_str(), wrong.c_str(), kHowToRenew);
+    return;
+  }
 }
 
 }  // namespace trestle

@@ -44,6 +44,26 @@ Status compare(const std::vector<TopologyOffer>& offers, const RankNames& names)
   return {};
 }
 
+// Uses what rank 0 has found, unless the rails cannot be so fast; all ranks decide alike. `kept`: the file of it, at
+// rank 0.
+Result<bool> apply_calibration(const std::string& json, const std::vector<RankPlace>& places,
+                               const std::vector<RankRails>& known, std::optional<UsedCalibration> kept,
+                               Wiring& wiring) {
+  if (json.empty()) return false;
+  const Topology measured = TRY(parse_topology(json, "rank 0's calibration"));
+  Topology rated = wiring.topology;
+  use_known_rates(places, known, rated);
+  const std::string wrong = faster_than_rails(measured, wiring.topology, rated);
+  if (!wrong.empty()) {
+    if (kept) warn_of(*kept, wrong);
+    return false;
+  }
+  fill_nominal(wiring.topology, measured);
+  wiring.topology.reason += "; link speeds as measured";
+  wiring.used = std::move(kept);
+  return true;
+}
+
 }  // namespace
 
 std::string encode(const TopologyOffer& offer) {
@@ -72,17 +92,18 @@ Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& setti
                          int64_t deadline_ns) {
   wiring.calibration = calibration_place(settings, wiring.topology, wiring.infos);
   TopologyOffer mine{to_json(wiring.topology), "", std::move(rails)};
-  if (bootstrap.rank() == 0) mine.calibration = kept_calibration(wiring.calibration, wiring.topology);
+  std::optional<UsedCalibration> kept;
+  if (bootstrap.rank() == 0) kept = kept_calibration(wiring.calibration, wiring.topology);
+  if (kept) mine.calibration = to_json(kept->measured);
   std::vector<TopologyOffer> offers = TRY(exchange(bootstrap, mine, wiring.names, deadline_ns));
   TRY(compare(offers, wiring.names));
-  const std::string& calibration = offers[0].calibration;
-  wiring.measure = wiring.calibration.wanted && calibration.empty() && settings.config.calibrate == "full";
-  TRY(apply_calibration(calibration, wiring.topology));
-  if (wiring.measure) return {};
   std::vector<RankPlace> places;
   for (const RankInfo& info : wiring.infos) places.push_back(info.place);
   std::vector<RankRails> known;
   for (TopologyOffer& offer : offers) known.push_back(std::move(offer.rails));
+  const bool applied = TRY(apply_calibration(offers[0].calibration, places, known, std::move(kept), wiring));
+  wiring.measure = wiring.calibration.wanted && !applied && settings.config.calibrate == "full";
+  if (wiring.measure) return {};
   // In this order: data over a rail whose rate is known costs processors all the same.
   share_processors(places, wiring.topology);
   use_known_rates(places, known, wiring.topology);

@@ -25,7 +25,7 @@ inline constexpr uint64_t kMostMbps = 1'000'000'000;
 // What a rank brings along.
 struct TopologyOffer {
   std::string topology;     // to_json(): equal on all ranks
-  std::string calibration;  // rank 0: as kept_calibration() says
+  std::string calibration;  // rank 0: the topology file that kept_calibration() has found; "": none
   RankRails rails;          // of dimensions without a stated bandwidth
   bool operator==(const TopologyOffer&) const = default;
 };
@@ -34,8 +34,8 @@ std::string encode(const TopologyOffer& offer);
 Result<TopologyOffer> decode_topology_offer(const std::string& bytes);
 
 // Completes wiring.topology, in which choose_topology() has left out what is not known: by a calibration, or else by
-// the processors that ranks share and the rates of their rails. Sets wiring.calibration and wiring.measure; if link
-// speeds are to be measured, nothing is filled in. wiring.infos and wiring.names must be there. `rails`: what this rank
+// the processors that ranks share and the rates of their rails. Sets wiring.calibration, wiring.used and wiring.measure;
+// if link speeds are to be measured, nothing is filled in. wiring.infos and wiring.names must be there. `rails`: what this rank
 // knows of its rails.
 Status agree_on_topology(Bootstrap& bootstrap, const CommunicatorSettings& settings, RankRails rails, Wiring& wiring,
                          int64_t deadline_ns);

@@ -29,6 +29,7 @@ struct Wiring {
   Topology topology;
   Topology nominal;  // before anything measured came in
   CalibrationPlace calibration;
+  std::optional<UsedCalibration> used;  // at rank 0, if one is used
   bool measure = false;         // link speeds are wanted, and nobody has measured them yet
   std::vector<RankInfo> infos;  // by rank
   PeerPaths peer_paths;

@@ -1,5 +1,6 @@
 trestle_test(NAME comm_test LABEL unit LIBS trestle_comm SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/calibration_traffic_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/call_check_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/communicator_express_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/communicator_log_test.cpp

@@ -43,6 +43,12 @@ std::vector<RankPlace> places() {
   return places;
 }
 
+CalibrationOrigin origin() {
+  CalibrationOrigin origin = calibration_origin(places(), 10203);
+  origin.made_s = 1'795'868'444;
+  return origin;
+}
+
 class CalibrationFile : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -57,10 +63,15 @@ class CalibrationFile : public ::testing::Test {
     text << std::ifstream(path_).rdbuf();
     return text.str();
   }
+  // The lines that people read.
+  std::string header() const {
+    const std::string all = text();
+    return all.substr(all.find("made "), all.find("host-ids ") - all.find("made "));
+  }
   // The error for a file with this content.
   std::string refusal(const std::string& content) const {
     std::ofstream(path_) << content;
-    const auto result = read_calibration(path_, kKey, asked());
+    const auto result = read_calibration(path_, kKey, asked(), origin());
     return result.ok() ? "taken" : result.error().message;
   }
 
@@ -72,20 +83,23 @@ class CalibrationFile : public ::testing::Test {
 };
 
 TEST(CalibrationKey, IsOfHostsInOrderAndOfDimensions) {
-  const uint64_t key = calibration_key(asked(), places(), 1);
-  EXPECT_EQ(key, calibration_key(asked(), places(), 1));
-  EXPECT_EQ(key, calibration_key(measured(), places(), 1)) << "what is measured is no part of for whom";
-  EXPECT_NE(key, calibration_key(asked(), places(), 2));
+  const uint64_t key = calibration_key(asked(), places());
+  EXPECT_EQ(key, calibration_key(asked(), places()));
+  EXPECT_EQ(key, calibration_key(measured(), places())) << "what is measured is no part of for whom";
   std::vector<RankPlace> other = places();
   std::swap(other[0], other[7]);
-  EXPECT_NE(key, calibration_key(asked(), other, 1));
+  EXPECT_NE(key, calibration_key(asked(), other));
   other = places();
   for (RankPlace& place : other) place.process_id += 100;
-  EXPECT_EQ(key, calibration_key(asked(), other, 1)) << "another run of the job";
+  EXPECT_EQ(key, calibration_key(asked(), other)) << "another run of the job";
+  for (RankPlace& place : other) place.host_id += "2";
+  EXPECT_EQ(key, calibration_key(asked(), other)) << "restarted, so that a new calibration replaces the old one";
+  other[3].host_id = "c/boot/1";
+  EXPECT_NE(key, calibration_key(asked(), other)) << "one more host, of an equal name";
   const auto differs = [&](auto change) {
     Topology topology = asked();
     change(topology.dimensions);
-    EXPECT_NE(key, calibration_key(topology, places(), 1));
+    EXPECT_NE(key, calibration_key(topology, places()));
   };
   differs([](auto& dimensions) { std::swap(dimensions[0], dimensions[1]); });
   differs([](auto& dimensions) { dimensions[0].transport = TransportKind::kTcp; });
@@ -118,15 +132,17 @@ TEST(CalibrationFill, ConfiguredNumbersWin) {
 }
 
 TEST_F(CalibrationFile, ThereAndBack) {
-  const auto absent = read_calibration(path_, kKey, asked());
+  const auto absent = read_calibration(path_, kKey, asked(), origin());
   ASSERT_TRUE(absent.ok());
   EXPECT_FALSE(absent.value().has_value());
-  ASSERT_TRUE(write_calibration(path_, kKey, measured()).ok());
-  ASSERT_TRUE(write_calibration(path_, kKey, measured()).ok()) << "over an old one";
-  const auto kept = read_calibration(path_, kKey, asked());
+  ASSERT_TRUE(write_calibration(path_, kKey, origin(), measured()).ok());
+  ASSERT_TRUE(write_calibration(path_, kKey, origin(), measured()).ok()) << "over an old one";
+  const auto kept = read_calibration(path_, kKey, asked(), origin());
   ASSERT_TRUE(kept.ok()) << kept.error().message;
   ASSERT_TRUE(kept.value().has_value());
-  EXPECT_EQ(kept.value()->dimensions, measured().dimensions);
+  EXPECT_EQ(kept.value()->measured.dimensions, measured().dimensions);
+  EXPECT_EQ(kept.value()->unfit, "");
+  EXPECT_EQ(header(), "made 2026-11-28T12:20:44Z\nhosts a b\n");
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(path_).parent_path())) {
     EXPECT_EQ(entry.path().string(), path_);
@@ -136,10 +152,10 @@ TEST_F(CalibrationFile, ThereAndBack) {
 }
 
 TEST_F(CalibrationFile, BadOnesAreSaidWithFileAndLine) {
-  ASSERT_TRUE(write_calibration(path_, kKey, measured()).ok());
+  ASSERT_TRUE(write_calibration(path_, kKey, origin(), measured()).ok());
   const std::string good = text();
   const size_t end = good.find('\n') + 1;
-  const std::string first = good.substr(0, end);
+  const std::string first = good.substr(0, good.find('{'));  // all lines of the origin
   const auto expect = [&](const std::string& content, const std::string& fact) {
     const std::string said = refusal(content);
     EXPECT_NE(said.find(path_ + ":"), std::string::npos) << said;
@@ -149,11 +165,14 @@ TEST_F(CalibrationFile, BadOnesAreSaidWithFileAndLine) {
   expect("nonsense", ":1: is not a calibration of these");
   expect(good.substr(end), ":1: is not a calibration of these");
   std::string other = good;
-  other[first.size() - 2] = '0';
+  other[end - 2] = '0';
   expect(other, ":1: is not a calibration of these");
   expect(first, "too early");
-  expect(good.substr(0, good.size() - 8), ":4: ps_per_byte: the text ends too early");
-  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":NaN,"latency_ns":1}]})", ":2: ");
+  expect(good.substr(0, end), ":2: the date is missing");
+  expect(good.substr(0, end) + "made yesterday\n", ":2: the date is missing");
+  expect(good.substr(0, end) + "made 2026-02-31T00:00:00Z\n", ":2: the date is missing");
+  expect(good.substr(0, good.size() - 8), ":9: ps_per_byte: the text ends too early");
+  expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":NaN,"latency_ns":1}]})", ":7: ");
   expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":0,"latency_ns":1}]})", "bandwidth_gbps: must be above 0");
   expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":-1,"latency_ns":1}]})", "bandwidth_gbps");
   expect(first + R"({"dimensions":[{"size":4,"bandwidth_gbps":1,"latency_ns":1}]})", "1 dimensions");
@@ -168,7 +187,50 @@ TEST_F(CalibrationFile, BadOnesAreSaidWithFileAndLine) {
 }
 
 TEST_F(CalibrationFile, WhereNothingCanBeWritten) {
-  EXPECT_FALSE(write_calibration("/dev/null/folder/file", kKey, measured()).ok());
+  EXPECT_FALSE(write_calibration("/dev/null/folder/file", kKey, origin(), measured()).ok());
+}
+
+// Whoever measured them, figures count for the same hosts, kernel and version, and for thirty days.
+TEST_F(CalibrationFile, UnfitOnesGiveTheirReasonAndNoFigures) {
+  ASSERT_TRUE(write_calibration(path_, kKey, origin(), measured()).ok());
+  const auto reason = [&](auto change) {
+    CalibrationOrigin now = origin();
+    change(now);
+    const auto kept = read_calibration(path_, kKey, asked(), now);
+    EXPECT_TRUE(kept.ok() && kept.value().has_value());
+    EXPECT_TRUE(kept.value()->unfit.empty() || kept.value()->measured.dimensions.empty());
+    return kept.value()->unfit;
+  };
+  constexpr int64_t kDay_s = 86'400;
+  EXPECT_EQ(reason([](auto& now) { now.made_s += kCalibrationDays * kDay_s - 1; }), "");
+  EXPECT_EQ(reason([](auto& now) { now.made_s += 30 * kDay_s; }), "it is 30 days old, and counts for 30");
+  EXPECT_EQ(reason([](auto& now) { now.made_s -= kDay_s; }), "");
+  EXPECT_EQ(reason([](auto& now) { now.made_s -= kDay_s + 1; }),
+            "it is dated 2026-11-28T12:20:44Z, which is still to come");
+  EXPECT_EQ(reason([](auto& now) { now.version = "1.2.4"; }), "it is of version 1.2.3, and this one is 1.2.4");
+  EXPECT_EQ(reason([](auto& now) { now.kernel = "7.0"; }),
+            "it was made under kernel " + origin().kernel + ", and this one is 7.0");
+  std::vector<RankPlace> restarted = places();
+  for (RankPlace& place : restarted) place.host_id += "2";
+  EXPECT_EQ(reason([&](auto& now) { now.host_ids = calibration_origin(restarted, 1).host_ids; }),
+            "its hosts have been restarted since, or others have their names");
+}
+
+TEST_F(CalibrationFile, ListedAndForgotten) {
+  const std::string folder = std::filesystem::path(path_).parent_path();
+  EXPECT_TRUE(calibrations_in(folder).value().empty()) << "the folder is not there yet";
+  ASSERT_TRUE(write_calibration(path_, kKey, origin(), measured()).ok());
+  std::ofstream(folder + "/other.txt") << "of the user";
+  EXPECT_EQ(calibrations_in(folder).value(), std::vector<std::string>{path_});
+  const auto any = read_any_calibration(path_);
+  ASSERT_TRUE(any.ok()) << any.error().message;
+  EXPECT_EQ(any.value().measured.dimensions, measured().dimensions);
+  EXPECT_EQ(any.value().origin.made_s, origin().made_s);
+  EXPECT_TRUE(forget_calibration(path_, origin().made_s + 1).ok());
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "another one, made since";
+  EXPECT_TRUE(forget_calibration(path_, origin().made_s).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_TRUE(forget_calibration(path_, 0).ok()) << "gone already";
 }
 
 }  // namespace
