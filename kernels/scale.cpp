@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/elements.h"
 #include "kernels/reduce.h"
 
 namespace trestle {
@@ -21,6 +22,12 @@ void scale(std::byte* dst, const std::byte* src, size_t elements, DataType type,
     const std::array<const std::byte*, 2> sources = {src + begin * element_bytes, factors.data()};
     product(dst + begin * element_bytes, sources, std::min(block, elements - begin), spec);
   }
+}
+
+void scale_to_share(float* values, size_t elements, uint32_t ranks) {
+  auto* const bytes = reinterpret_cast<std::byte*>(values);
+  const float share = kernels::average_factor(ranks, false);
+  scale(bytes, bytes, elements, DataType::kFloat32, &share);
 }
 
 }  // namespace trestle

@@ -112,7 +112,8 @@ TRESTLE_API trestleResult_t trestleTopKDestroy(trestleTopK_t topk);
  *
  * The gradient and the result have the config's type. The residual of float16 and bfloat16 gradients is float32: 16 bits
  * would round away gradients that are small beside the residual. Their sums, means, magnitudes and messages are
- * float32 too, and only the result is rounded, once. Else the residual has the gradient's type. Values of float64 travel whole.
+ * float32 too, and only the result is rounded, once. Of a mean of n ranks, each value is multiplied by 1/n before it is
+ * added. Else the residual has the gradient's type. Values of float64 travel whole.
  *
  * residual becomes gradient + residual, and then 0 at the elements that this rank sent. Of equal magnitudes the element
  * with the lower number is sent. A NaN is larger than all numbers: it travels as soon as this rank names the elements,

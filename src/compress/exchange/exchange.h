@@ -97,6 +97,7 @@ class TopKExchange {
 
   uint32_t workers() const { return arguments_.settings.workers; }
   bool is_narrow() const { return type() != sum_type(); }
+  bool is_mean() const { return arguments_.op == trestleAvg; }
   Clock& clock() const { return *arguments_.clock; }
   // Collective:
   Status prepare() TRESTLE_EXCLUDES(mutex_);
@@ -119,6 +120,10 @@ class TopKExchange {
   size_t memory_bytes() const TRESTLE_REQUIRES(mutex_);
   template <class T>
   Accumulated add_gradient(T* residual, const std::byte* gradient) const;
+  // Makes of values that are to travel what the ranks add. Of a mean of 16-bit floats each has its share, because sums
+  // of large values of bfloat16 do not fit into float32.
+  template <class T>
+  void share(T* values, size_t elements) const;
   template <class T>
   void put_result(std::byte* result, const Part<T>& part, size_t elements) const;
   template <class T>

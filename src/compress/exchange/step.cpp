@@ -11,6 +11,7 @@
 #include "compress/selection.h"
 #include "kernels/convert.h"
 #include "kernels/reduce.h"
+#include "kernels/scale.h"
 #include "kernels/sparse.h"
 
 namespace trestle {
@@ -83,6 +84,13 @@ Accumulated TopKExchange::add_gradient(T* residual, const std::byte* gradient) c
   return accumulate(residual, gradient, count());
 }
 
+template <class T>
+void TopKExchange::share(T* values, size_t elements) const {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (is_mean() && is_narrow()) scale_to_share(values, elements, workers());
+  }
+}
+
 // Writes the elements of a message to their places in the result. 16-bit ones are rounded once, here.
 template <class T>
 void TopKExchange::put_result(std::byte* result, const Part<T>& part, size_t elements) const {
@@ -122,11 +130,12 @@ Status TopKExchange::send_one(T* residual, std::byte* result, double whole) {
     const Stopwatch compresses(clock(), now_.compress_ns);
     gather(part.values(), residual, part.indices(), k);
     norm = square_sum(part.values(), k);
+    share(part.values(), k);
   }
   {
     const Stopwatch exchanges(clock(), took);
     const char* const algorithm = plan.collective == SparseCollective::kTree ? "*tree" : "*ring";
-    TRY(calls_.all_reduce(part.values(), k, kTravelsAs<T>, arguments_.op, algorithm));
+    TRY(calls_.all_reduce(part.values(), k, kTravelsAs<T>, is_narrow() ? trestleSum : arguments_.op, algorithm));
   }
   const Stopwatch compresses(clock(), now_.compress_ns);
   clear_at(residual, part.indices(), k);
@@ -160,6 +169,7 @@ Status TopKExchange::send_own(T* residual, std::byte* result, double whole) {
   {
     const Stopwatch exchanges(clock(), took);
     part_of(own).put(top);
+    share(part_of(own).values(), top ? k : 0);
     TRY(calls_.all_gather(memory + bytes * own, memory, bytes / sizeof(uint32_t), trestleUint32));
   }
   const Stopwatch compresses(clock(), now_.compress_ns);
@@ -189,7 +199,7 @@ T* TopKExchange::sums_in(std::byte* result) const {
 
 template <class T>
 void TopKExchange::finish_sums(T* sums, std::byte* result) const {
-  if (arguments_.op == trestleAvg) {
+  if (is_mean() && !is_narrow()) {
     auto* const bytes = reinterpret_cast<std::byte*>(sums);
     const std::array<const std::byte*, 1> sources = {bytes};
     reduce(bytes, sources, count(), {sum_type(), ReduceOp::kAvg, workers(), false});

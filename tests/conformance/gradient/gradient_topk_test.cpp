@@ -334,16 +334,53 @@ TEST(GradientTopK, NansAreCountedAndTravel) {
   });
 }
 
+uint16_t bfloat(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+// Of large numbers, whose sum fits into no float32, beside a tensor of another type.
+TEST(GradientTopK, MeansOfLargeNumbersAreNumbers) {
+  constexpr size_t kCount = 2000;
+  for (const By by : {By::kRing, By::kTree, By::kAllGather}) {
+    Case what{by, 0.1, {.ranks = by == By::kTree ? 8 : 2}, Memory::kTogether, trestleAvg, {{kCount}, {kCount}}};
+    what.settings.transport = "shm";
+    ranks::on_threads(what.settings, [&](int rank, trestleComm_t comm) {
+      // Every tenth number is sent, the rest stays behind.
+      std::vector<uint16_t> large(kCount), first(kCount), second(kCount);
+      std::vector<float> whole(kCount), whole_first(kCount), whole_second(kCount);
+      for (size_t i = 0; i < kCount; ++i) {
+        const bool sent = i % 10 == 0;
+        large[i] = (sent ? first : second)[i] = bfloat(sent ? 3e38f : -2e38f);
+        whole[i] = (sent ? whole_first : whole_second)[i] = sent ? 8 : 2;
+      }
+      trestleGrad_t grad = make(comm, what);
+      int number = 0;
+      ASSERT_TRUE(succeeded(trestleGradRegister(grad, "l", kCount, trestleBfloat16, large.data(), nullptr, &number)));
+      ASSERT_TRUE(succeeded(trestleGradRegister(grad, "w", kCount, trestleFloat32, whole.data(), nullptr, &number)));
+      Case costs = what;
+      if (by == By::kTree) costs.tensors = {{kCount * 3 / 4}, {kCount * 3 / 4}};  // a byte costs more
+      set_costs(grad, costs, what.settings.ranks);
+      ASSERT_TRUE(succeeded(trestleGradPlan(grad, "topk:0.1")));
+      EXPECT_TRUE(ranks::contains(plan_json(grad), kNames[static_cast<int>(by)])) << plan_json(grad);
+      for (const int tensor : {1, 0}) ASSERT_TRUE(succeeded(trestleGradReady(grad, tensor, nullptr)));
+      ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
+      ASSERT_TRUE(succeeded(trestleGradSynchronize(grad)));
+      EXPECT_TRUE(large == first && whole == whole_first) << what << ", rank " << rank << ": " << large[0] << whole[0];
+      ASSERT_TRUE(succeeded(trestleGradDrain(grad, nullptr)));
+      EXPECT_TRUE(large == second && whole == whole_second)
+          << what << ", rank " << rank << ": " << large[1] << whole[1];
+      EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
+    });
+  }
+}
+
 // 16-bit gradients: each result is rounded once, and nothing is lost of small values.
 TEST(GradientTopK, SixteenBits) {
   ranks::on_threads({.ranks = 2, .transport = "shm"}, [](int rank, trestleComm_t comm) {
     Case what{By::kRing, 0.5, {.ranks = 2}, Memory::kTogether, trestleSum, {{4}}};
     trestleGrad_t grad = make(comm, what);
-    const auto bfloat = [](float value) {
-      uint32_t bits;
-      std::memcpy(&bits, &value, sizeof bits);
-      return static_cast<uint16_t>(bits >> 16);
-    };
     std::vector<uint16_t> gradient(4);
     int number = 0;
     ASSERT_TRUE(succeeded(trestleGradRegister(grad, "w", 4, trestleBfloat16, gradient.data(), nullptr, &number)));

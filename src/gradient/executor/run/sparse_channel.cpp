@@ -17,7 +17,7 @@ Status SparseChannel::build() {
   TRY(checked(trestleCommUserRank(use_.comm, &rank_)));
   named_ = TRY(MessageEnd::make(use_.comm, use_.bell));
   if (use_.collective == SparseCollective::kRing) {
-    settings_.op = use_.op;
+    settings_.op = trestleSum;
     const ChannelUse channel{use_.comm, use_.memory.travelling(), settings_, nullptr, use_.counts, use_.bell};
     values_ = TRY(MessageChannel::make(channel, list_));
     return {};
@@ -158,8 +158,7 @@ Status SparseChannel::send_values(const Waiting& what) {
     const int at = root(what.turn);
     TRY(checked(is_forward(what.message)
                     ? trestleBroadcast(data, data, count, public_type(type), at, use_.comm, stream())
-                    : trestleReduce(data, data, count, public_type(type), static_cast<trestleRedOp_t>(use_.op), at,
-                                    use_.comm, stream())));
+                    : trestleReduce(data, data, count, public_type(type), trestleSum, at, use_.comm, stream())));
     use_.counts.bytes.fetch_add(values.size(), std::memory_order_relaxed);
   }
   use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
@@ -261,17 +260,18 @@ void SparseChannel::give(uint32_t tensor, std::byte* result) {
       ranks.push_back(
           {reinterpret_cast<const uint32_t*>(part + all.indices) + indices, part + all.values[type] + values});
     }
-    use_.memory.give_sum(tensor, ranks, use_.op == trestleAvg, result);
+    use_.memory.give_sum(tensor, ranks, result);
   }
   use_.counts.add_compress_ns(monotonic_clock().now_ns() - begin);
 }
 
 Status SparseChannel::add_residuals() {
+  use_.memory.share_residuals();
   for (const DataType type : SparseMemory::kSumTypes) {
     const std::span<std::byte> all = use_.memory.residuals(type);
     if (all.empty()) continue;
-    TRY(checked(trestleAllReduce(all.data(), all.data(), all.size() / size_of(type), public_type(type),
-                                 static_cast<trestleRedOp_t>(use_.op), use_.comm, stream())));
+    TRY(checked(trestleAllReduce(all.data(), all.data(), all.size() / size_of(type), public_type(type), trestleSum,
+                                 use_.comm, stream())));
     use_.counts.messages.fetch_add(1, std::memory_order_relaxed);
     use_.counts.bytes.fetch_add(all.size(), std::memory_order_relaxed);
   }

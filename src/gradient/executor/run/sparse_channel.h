@@ -28,7 +28,6 @@ class SparseChannel {
   // Everything must live longer than the channel, except the bell.
   struct Use {
     trestleComm_t comm = nullptr;
-    int op = 0;  // trestleRedOp_t
     SparseCollective collective = SparseCollective::kRing;
     SparseMemory& memory;
     const StepBoard& board;
@@ -54,7 +53,7 @@ class SparseChannel {
   Status finish(uint32_t message);
   // Writes a tensor's result, after finish() of the message that completes the tensor.
   void give(uint32_t tensor, std::byte* result);
-  // Replaces all residuals by their sums over the ranks; waits. op trestleAvg: by the means.
+  // Replaces all residuals by their sums over the ranks; waits.
   Status add_residuals();
 
  private:
@@ -101,7 +100,7 @@ class SparseChannel {
   const StepMessages& list_;
   int ranks_ = 1;
   int rank_ = 0;
-  GradientSettings settings_;  // of values_: the operator only
+  GradientSettings settings_;  // of values_: the operator only, a sum
   CoreMemory parts_;           // of all-gathers
   CoreStream stream_;
   std::unique_ptr<MessageChannel> values_;  // carries the values of a ring; else nullptr

@@ -7,6 +7,7 @@
 #include "compress/topk.h"
 #include "kernels/convert.h"
 #include "kernels/reduce.h"
+#include "kernels/scale.h"
 
 namespace trestle {
 namespace {
@@ -15,6 +16,12 @@ constexpr uint64_t kMostElements = uint64_t{1} << 32;
 
 bool is_narrow(DataType type) {
   return type == DataType::kFloat16 || type == DataType::kBfloat16;
+}
+
+// Divides sums by the number of ranks. to: equal to the sums or disjoint from them.
+void divide_sums(std::byte* to, const std::byte* sums, uint64_t elements, DataType type, uint32_t ranks) {
+  const std::array<const std::byte*, 1> sources = {sums};
+  reduce(to, sources, elements, {type, ReduceOp::kAvg, ranks, false});
 }
 
 bool has_type(DataType type) {
@@ -36,8 +43,8 @@ Status check_compressible(const std::vector<TensorEntry>& tensors) {
 }
 
 Result<std::unique_ptr<SparseMemory>> SparseMemory::make(trestleComm_t comm, const std::vector<TensorEntry>& tensors,
-                                                         double ratio) {
-  std::unique_ptr<SparseMemory> memory(new SparseMemory(tensors));
+                                                         double ratio, uint32_t mean_over) {
+  std::unique_ptr<SparseMemory> memory(new SparseMemory(tensors, mean_over));
   const uint64_t bytes = memory->lay_out(ratio);
   if (bytes == 0) return memory;
   TRY(core_status(trestleMemAlloc(memory->memory_.out(), bytes), comm));
@@ -134,6 +141,10 @@ Status SparseMemory::check_indices(uint32_t tensor, const uint32_t* indices) con
                                          ", came from another rank"};
 }
 
+bool SparseMemory::is_divided(uint32_t tensor) const {
+  return mean_over_ > 0 && !is_narrow(tensors_[tensor].type);
+}
+
 double SparseMemory::take(uint32_t tensor) {
   const auto move = [&](auto* residual, auto* values) {
     gather(values, residual, indices(tensor), elements(tensor));
@@ -143,12 +154,16 @@ double SparseMemory::take(uint32_t tensor) {
   std::byte* const values = travelling_[tensor].gradient;
   if (sum_type(tensors_[tensor].type) == DataType::kFloat64)
     return move(residual<double>(tensor), reinterpret_cast<double*>(values));
-  return move(residual<float>(tensor), reinterpret_cast<float*>(values));
+  auto* const floats = reinterpret_cast<float*>(values);
+  const double square = move(residual<float>(tensor), floats);
+  if (mean_over_ > 0 && !is_divided(tensor)) scale_to_share(floats, elements(tensor), mean_over_);
+  return square;
 }
 
-void SparseMemory::give(uint32_t tensor, std::byte* result) const {
+void SparseMemory::give(uint32_t tensor, std::byte* result) {
   const TensorEntry& entry = tensors_[tensor];
-  const std::byte* const values = travelling_[tensor].gradient;
+  std::byte* const values = travelling_[tensor].gradient;
+  if (is_divided(tensor)) divide_sums(values, values, elements(tensor), entry.type, mean_over_);
   std::memset(result, 0, entry.bytes());
   if (is_narrow(entry.type)) {
     scatter_narrowed(result, indices(tensor), reinterpret_cast<const float*>(values), elements(tensor), entry.type);
@@ -166,7 +181,7 @@ void SparseMemory::add_sent(uint32_t tensor, std::span<const Sent> ranks, std::b
     scatter_add(sums, sent.indices, reinterpret_cast<const T*>(sent.values), elements(tensor));
 }
 
-void SparseMemory::give_sum(uint32_t tensor, std::span<const Sent> ranks, bool mean, std::byte* result) {
+void SparseMemory::give_sum(uint32_t tensor, std::span<const Sent> ranks, std::byte* result) {
   const TensorEntry& entry = tensors_[tensor];
   std::byte* const sums = is_narrow(entry.type) ? memory() + scratch_.begin : result;
   if (entry.type == DataType::kFloat64) {
@@ -174,11 +189,7 @@ void SparseMemory::give_sum(uint32_t tensor, std::span<const Sent> ranks, bool m
   } else {
     add_sent<float>(tensor, ranks, sums);
   }
-  if (mean) {
-    const std::array<const std::byte*, 1> sources = {sums};
-    reduce(sums, sources, entry.count,
-           {sum_type(entry.type), ReduceOp::kAvg, static_cast<uint32_t>(ranks.size()), false});
-  }
+  if (is_divided(tensor)) divide_sums(sums, sums, entry.count, entry.type, mean_over_);
   if (is_narrow(entry.type)) narrow_from_float32(result, reinterpret_cast<float*>(sums), entry.count, entry.type);
 }
 
@@ -189,11 +200,19 @@ std::span<std::byte> SparseMemory::residuals(DataType sum_type) const {
   return {memory() + area.begin, area.bytes};
 }
 
+void SparseMemory::share_residuals() {
+  for (uint32_t i = 0; i < tensors_.size(); ++i) {
+    if (mean_over_ > 0 && !is_divided(i)) scale_to_share(residual<float>(i), tensors_[i].count, mean_over_);
+  }
+}
+
 void SparseMemory::give_residual(uint32_t tensor, std::byte* result) const {
   const TensorEntry& entry = tensors_[tensor];
+  const std::byte* const sums = memory() + places_[tensor].residual;
   if (entry.count == 0) return;
   if (is_narrow(entry.type)) return narrow_from_float32(result, residual<float>(tensor), entry.count, entry.type);
-  std::memcpy(result, memory() + places_[tensor].residual, entry.bytes());
+  if (is_divided(tensor)) return divide_sums(result, sums, entry.count, entry.type, mean_over_);
+  std::memcpy(result, sums, entry.bytes());
 }
 
 void SparseMemory::clear_residuals() {

@@ -5,7 +5,8 @@
 // all tensors together, but a tensor's elements may travel with any other tensor's. Each step adds the gradient to the
 // residual and takes from the residual what travels, so every gradient is sent or still in the residual. 16-bit
 // gradients have residuals and values of float32, because 16 bits would round away gradients that are small beside the
-// residual.
+// residual. Where the result is a mean, their values leave the residual as shares that ranks only add, because the sum
+// of large values of bfloat16 does not fit into float32. Other types are divided when all ranks' values are added.
 #pragma once
 
 #include <array>
@@ -31,10 +32,10 @@ class SparseMemory {
   static constexpr std::array<DataType, 2> kSumTypes = {DataType::kFloat32, DataType::kFloat64};
   static DataType sum_type(DataType type) { return type == DataType::kFloat64 ? type : DataType::kFloat32; }
 
-  // ratio: the part of each tensor that travels, rounded up. The tensors must be compressible, and live longer. Errors:
-  // those of trestleMemAlloc.
+  // ratio: the part of each tensor that travels, rounded up. mean_over: of so many ranks; 0: results are sums. The
+  // tensors must be compressible, and live longer. Errors: those of trestleMemAlloc.
   static Result<std::unique_ptr<SparseMemory>> make(trestleComm_t comm, const std::vector<TensorEntry>& tensors,
-                                                    double ratio);
+                                                    double ratio, uint32_t mean_over);
 
   // ---- what travels
   uint64_t elements(uint32_t tensor) const { return travelling_[tensor].count; }
@@ -55,19 +56,21 @@ class SparseMemory {
   // Error (kInternalError): an index, perhaps one from another rank, lies outside of the tensor.
   Status check_indices(uint32_t tensor) const { return check_indices(tensor, indices(tensor)); }
   Status check_indices(uint32_t tensor, const uint32_t* indices) const;
-  // Moves what travels from the residual to the values. Returns the sum of its squares.
+  // Moves what travels from the residual to the values, for the ranks to add. Returns the sum of its squares.
   double take(uint32_t tensor);
-  // Writes the values to their places in the result, and zeros elsewhere.
-  void give(uint32_t tensor, std::byte* result) const;
+  // Writes the values, which are sums over the ranks now, to their places in the result, and zeros elsewhere. Once per
+  // take().
+  void give(uint32_t tensor, std::byte* result);
   struct Sent {
     const uint32_t* indices;
     const std::byte* values;
   };
-  // give() of what all ranks have sent: adds their values in the order of `ranks`, and divides by their number if
-  // `mean`.
-  void give_sum(uint32_t tensor, std::span<const Sent> ranks, bool mean, std::byte* result);
+  // give() of what all ranks have sent: adds their values in the order of `ranks`.
+  void give_sum(uint32_t tensor, std::span<const Sent> ranks, std::byte* result);
 
   // ---- what stayed behind
+  // Before the ranks add their residuals; give_residual() writes the sum or the mean.
+  void share_residuals();
   std::span<std::byte> residuals(DataType sum_type) const;
   void give_residual(uint32_t tensor, std::byte* result) const;
   void clear_residuals();
@@ -81,7 +84,8 @@ class SparseMemory {
     uint64_t begin = 0;
     uint64_t bytes = 0;
   };
-  explicit SparseMemory(const std::vector<TensorEntry>& tensors) : tensors_(tensors), places_(tensors.size()) {}
+  SparseMemory(const std::vector<TensorEntry>& tensors, uint32_t mean_over)
+      : tensors_(tensors), mean_over_(mean_over), places_(tensors.size()) {}
   uint64_t lay_out(double ratio);
   std::byte* memory() const { return static_cast<std::byte*>(memory_.get()); }
   template <class T>
@@ -91,7 +95,11 @@ class SparseMemory {
   template <class T>
   void add_sent(uint32_t tensor, std::span<const Sent> ranks, std::byte* sums) const;
 
+  // Sums of shares are means already.
+  bool is_divided(uint32_t tensor) const;
+
   const std::vector<TensorEntry>& tensors_;
+  const uint32_t mean_over_;
   std::vector<Place> places_;
   std::vector<TensorEntry> travelling_;
   std::array<Area, kSumTypes.size()> residuals_{};

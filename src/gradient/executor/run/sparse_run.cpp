@@ -22,9 +22,12 @@ Result<std::unique_ptr<StepRun>> SparseRun::make(const RunUse& use, const Compre
     return Error{Code::kInternalError, "the plan compresses by a ratio that is not above 0 and at most 1"};
   TRY(check_compressible(use.tensors));
   std::unique_ptr<SparseRun> run(new SparseRun(use, std::move(list)));
-  run->memory_ = TRY(SparseMemory::make(use.comms.front(), use.tensors, compressed.ratio));
-  const SparseChannel::Use channel{use.comms.front(), use.settings.op, collective, *run->memory_,
-                                   use.board,         use.counts,      use.bell,   use.trace};
+  int ranks = 0;
+  TRY(core_status(trestleCommCount(use.comms.front(), &ranks), use.comms.front()));
+  const uint32_t mean_over = use.settings.op == trestleAvg ? static_cast<uint32_t>(ranks) : 0;
+  run->memory_ = TRY(SparseMemory::make(use.comms.front(), use.tensors, compressed.ratio, mean_over));
+  const SparseChannel::Use channel{use.comms.front(), collective, *run->memory_, use.board,
+                                   use.counts,        use.bell,   use.trace};
   run->channel_ = TRY(SparseChannel::make(channel, run->list_));
   return std::unique_ptr<StepRun>(std::move(run));
 }
