@@ -7,68 +7,11 @@
 #include <atomic>
 
 #include "base/fork.h"
-#include "rendezvous/message.h"
-#include "transport/auth/handshake_exchange.h"
-#include "trestle/trestle.h"
-#include "unit/rendezvous/ranks.h"
+#include "unit/rendezvous/ghost.h"
 
 namespace trestle {
 namespace failure_test {
 namespace {
-
-// A simulated rank. It sends what a rank sends at a rendezvous, but only as much as the test wants.
-class Ghost {
- public:
-  Ghost(const UniqueIdBytes& id, int32_t nranks, int32_t rank) : nranks_(nranks), rank_(rank) {
-    const UniqueId plain = decode(id).value();
-    const SocketAddress root = plain.addresses.front();
-    socket_ = connect_before({&root, 1}, {}).value();
-    credentials_ = {{plain.secret.begin(), plain.secret.end()}, plain.job, rank};
-  }
-  std::string name() const { return "rank " + std::to_string(rank_) + " (host of a ghost, pid 7)"; }
-  void forget_secret() { credentials_.secret[0] ^= std::byte{1}; }
-  Status authenticate() {
-    HandshakeExchange exchange(Role::kInitiator, Purpose::kRendezvous, credentials_);
-    return exchange.run_before(socket_.get(), {});
-  }
-  void ask() {
-    JoinRequest request;
-    request.version = TRESTLE_VERSION_CODE;
-    request.nranks = nranks_;
-    request.rank = rank_;
-    request.address = format_address(listener_.address);
-    request.name = name();
-    say(encode(request));
-  }
-  JoinAnswer hear() {
-    std::string header(4, '\0');
-    const Status read = receive_all_before(socket_.get(), std::as_writable_bytes(std::span(header)), {});
-    if (!read.ok()) return {read.error(), {}, {}, 0, {}, {}, {}};
-    size_t length = 0;
-    for (size_t i = 4; i-- > 0;) length = length << 8 | static_cast<uint8_t>(header[i]);
-    std::string body(length, '\0');
-    EXPECT_TRUE(receive_all_before(socket_.get(), std::as_writable_bytes(std::span(body)), {}).ok());
-    return decode_join_answer(body).value();
-  }
-  void report(const Error& error) { say(encode(JoinReport{error})); }
-  void die() {
-    socket_.reset();
-    listener_.fd.reset();
-  }
-  // Its port must neither accept nor refuse connections, so that no rank waits for an answer.
-  const Listener& listener() const { return listener_; }
-
- private:
-  void say(const std::string& message) {
-    const std::string bytes = framed(message);
-    ASSERT_TRUE(send_all_before(socket_.get(), std::as_bytes(std::span(bytes)), {}).ok());
-  }
-  const int32_t nranks_;
-  const int32_t rank_;
-  Listener listener_ = taken_port();
-  UniqueFd socket_;
-  Credentials credentials_;
-};
 
 // The other ranks of a job in which `body` plays rank `ghost`.
 std::vector<Joined> join_with_ghost(int32_t nranks, int32_t ghost, const UniqueIdBytes& id,

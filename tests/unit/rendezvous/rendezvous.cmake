@@ -17,5 +17,6 @@ if(SODIUM_FOUND)
     ${CMAKE_CURRENT_LIST_DIR}/neighbours_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/open_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/refusal_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/two_jobs_test.cpp
     ${CMAKE_CURRENT_SOURCE_DIR}/unit/control_mesh/control_mesh_rails_test.cpp)
 endif()
