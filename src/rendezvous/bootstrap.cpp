@@ -266,8 +266,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const BootstrapConfig& config
     meeting = TRY(meet_in_store(config, limit));
     store = meeting.store;
   } else {
-    const Root root = TRY(find_root(config, limit));
-    meeting = TRY(meet_at_root(config, root, limit));
+    meeting = TRY(meet_at_root(config, limit));
   }
   auto bootstrap = TRY(join_at(config, std::move(meeting)));
   if (by_store) {

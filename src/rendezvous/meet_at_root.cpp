@@ -72,6 +72,7 @@ Error nobody_there(const Root& root, const Error& error) {
 }
 
 Result<UniqueFd> reach_root(const BootstrapConfig& config, Root root, const WaitLimit& limit) {
+  if (root.guest != nullptr) return std::move(*root.guest);
   Seen seen;
   int secret_refusals = 0;
   int other_versions = 0;
@@ -185,17 +186,25 @@ Asked ask(int fd, const JoinRequest& request, const Root& root, const WaitLimit&
   return {explain(status.error()), status.error().code == Code::kRemoteError};
 }
 
+// How far a rank has come with the root. What has asked is known to it, and its connection tells the rest.
+struct Progress {
+  bool asked = false;
+  bool answered = false;
+  bool lost_host = false;  // a guest's connection ended before it was answered
+};
+
 // Asks to join. The root may drop this rank as a stranger. Then this rank connects again, as after a handshake that the
-// root ends.
+// root ends. But a guest may find another root.
 Result<JoinAnswer> ask_until_heard(UniqueFd& socket, const BootstrapConfig& config, JoinRequest request,
-                                   const Root& root, const WaitLimit& limit) {
+                                   const Root& root, const WaitLimit& limit, Progress& at) {
   Root reached = root;
   reached.candidates = {peer_address(socket.get())};
   for (int64_t pause = 5 * kMs;; pause = std::min(pause * 2, 100 * kMs)) {
     if (limit.deadline_ns != kNever)
       request.time_left_ns = std::max<int64_t>(limit.deadline_ns - monotonic_clock().now_ns(), 1);
     Asked asked = ask(socket.get(), request, root, limit);
-    if (!asked.unheard || !root.secret.empty()) return std::move(asked.answer);
+    at.lost_host = asked.unheard && root.guest != nullptr;
+    if (!asked.unheard || !root.secret.empty() || at.lost_host) return std::move(asked.answer);
     (void)pause_before(pause, limit);
     socket = TRY(reach_again(config, reached, asked.answer.error(), limit));
   }
@@ -226,12 +235,6 @@ SocketAddress reached_at(int fd, const Root& root) {
   return address.is_loopback() && !root.is_local ? SocketAddress{} : address;
 }
 
-// How far a rank has come with the root. What has asked is known to it, and its connection tells the rest.
-struct Progress {
-  bool asked = false;
-  bool answered = false;
-};
-
 Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit, Progress& at) {
   UniqueFd socket = TRY(reach_root(config, root, limit));
   Meeting meeting;
@@ -239,7 +242,7 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
   meeting.listeners = TRY(listen_for_neighbours(config, reached_at(socket.get(), root)));
   at.asked = true;
   JoinAnswer answer =
-      TRY(ask_until_heard(socket, config, own_request(config, meeting.listeners, root.is_local), root, limit));
+      TRY(ask_until_heard(socket, config, own_request(config, meeting.listeners, root.is_local), root, limit, at));
   at.answered = true;
   if (answer.error.code != Code::kSuccess) return answer.error;
   if (answer.addresses.size() != mesh_neighbours(config.rank, config.nranks).size())
@@ -253,10 +256,7 @@ Result<Meeting> come_to_root(const BootstrapConfig& config, const Root& root, co
   return meeting;
 }
 
-}  // namespace
-
-Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit) {
-  Progress at;
+Result<Meeting> meet_at(const Root& root, const BootstrapConfig& config, const WaitLimit& limit, Progress& at) {
   Result<Meeting> met = come_to_root(config, root, limit, at);
   if (met.ok() || at.answered) return met;
   const bool aborted = met.error().code == Code::kAborted;
@@ -268,6 +268,18 @@ Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, co
   give_up_rendezvous(root.job, config.rank,
                      aborted ? giving_up(who) : Error{met.error().code, who + " gave up: " + met.error().message});
   return met;
+}
+
+}  // namespace
+
+Result<Meeting> meet_at_root(const BootstrapConfig& config, const WaitLimit& limit) {
+  while (true) {
+    Progress at;
+    Result<Meeting> met = meet_at(TRY(find_root(config, limit)), config, limit, at);
+    if (!at.lost_host || !pause_before(5 * kMs, limit).ok()) return met;
+    LOG(kInfo, kBootstrap, "%s looks for the rendezvous again: %s", own_rank_name(config.rank).c_str(),
+        met.error().message.c_str());
+  }
 }
 
 }  // namespace trestle

@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "rendezvous/bootstrap.h"
-#include "rendezvous/server/hold.h"
 #include "rendezvous/host_rails.h"
 #include "rendezvous/message.h"
+#include "rendezvous/server/hold.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {
@@ -56,6 +56,9 @@ struct Root {
   std::string job_name;   // of the launcher or TRESTLE_JOB; "": the job has none
   // Of the rendezvous in this process, if rank 0 has one at a named place.
   std::shared_ptr<RendezvousHold> hold;
+  // Rank 0's connection with the rendezvous of its job that another process holds, after the handshake; nullptr: there
+  // is none. It can be taken out once.
+  std::shared_ptr<UniqueFd> guest;
 
   std::shared_ptr<RootLookup> lookup;  // of its name, while nobody is reached; nullptr: it stays where it is
 
@@ -70,7 +73,8 @@ Status check_place(const BootstrapConfig& config);
 // The root comes from, in this order: the explicit id; TRESTLE_COMM_ID; MASTER_ADDR; the address that the launcher's
 // processes exchange; the launcher's variables. In all cases but the first, rank 0 starts the server here.
 Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit);
-Result<Meeting> meet_at_root(const BootstrapConfig& config, const Root& root, const WaitLimit& limit);
+// Finds the root, again if it ends before it has answered a rank 0 that is its guest.
+Result<Meeting> meet_at_root(const BootstrapConfig& config, const WaitLimit& limit);
 
 // The PATH in TRESTLE_STORE=file:PATH.
 Result<std::string> store_path(const std::string& store);

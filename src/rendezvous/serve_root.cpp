@@ -1,6 +1,7 @@
 #include "rendezvous/serve_root.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -38,18 +39,26 @@ std::vector<SocketAddress> addresses_of(const ServedPlace& place, uint16_t port)
 
 // Who holds a port at which this process cannot listen.
 struct Holder {
-  bool is_of_this_job = false;  // a rendezvous of it, in another process
-  SocketAddress at;             // where it answered
-  std::string text;             // "python3 (pid 12)"
+  UniqueFd guest;    // this rank's connection, if it is a rendezvous of this job in another process
+  SocketAddress at;  // where it answered
+  std::string text;  // "python3 (pid 12)"
+  // It may end, and another one take its place. So it is looked at again, but each time after twice as long.
+  int64_t pause_ns = 20 * kMs;
+  int64_t next_ns = 0;
 };
+using Holders = std::map<uint16_t, Holder>;  // by port
 
 Holder look_at_holder(uint16_t port, const Root& root, const ServedPlace& place, const BootstrapConfig& config,
                       const WaitLimit& limit) {
   Holder holder;
   bool another_job = false;
   for (const SocketAddress& address : addresses_of(place, port)) {
-    const RootAttempt made = try_root(address, config, root, kFirstLookNs, limit);
-    if (made.socket) return {true, address, {}};
+    RootAttempt made = try_root(address, config, root, kFirstLookNs, limit);
+    if (made.socket) {
+      holder.guest = std::move(made.socket);
+      holder.at = address;
+      return holder;
+    }
     another_job = made.other_job || made.refused_secret;
     if (made.refused || made.silent || made.lost) break;
   }
@@ -57,6 +66,17 @@ Holder look_at_holder(uint16_t port, const Root& root, const ServedPlace& place,
   holder.text = program.empty() ? "another program or user" : program;
   if (another_job) holder.text += ", with the rendezvous of another job";
   return holder;
+}
+
+Holder& holder_of(uint16_t port, Holders& holders, const Root& root, const ServedPlace& place,
+                  const BootstrapConfig& config, const WaitLimit& limit) {
+  Holder& known = holders[port];
+  if (monotonic_clock().now_ns() < known.next_ns) return known;
+  const int64_t pause_ns = std::min(2 * known.pause_ns, kSecond);
+  known = look_at_holder(port, root, place, config, limit);
+  known.pause_ns = pause_ns;
+  known.next_ns = monotonic_clock().now_ns() + pause_ns;
+  return known;
 }
 
 RendezvousOptions server_options(const Root& root, const ServedPlace& place, const BootstrapConfig& config) {
@@ -77,7 +97,7 @@ void use(Root& root, const ServedPlace& place, RendezvousHeld hold, uint16_t por
 
 // One round over the ports. False: none is free, and `last` says why the first one is not.
 Result<bool> serve_once(Root& root, const ServedPlace& place, const BootstrapConfig& config, const WaitLimit& limit,
-                        std::string& last) {
+                        Holders& holders, std::string& last) {
   last.clear();
   for (int port = place.port; port < place.port + place.ports && port <= 65535; ++port) {
     const auto at = static_cast<uint16_t>(port);
@@ -93,8 +113,9 @@ Result<bool> serve_once(Root& root, const ServedPlace& place, const BootstrapCon
         LOG(kInfo, kBootstrap, "%s: port %d is used instead: %s", root.place.c_str(), port, last.c_str());
       return true;
     }
-    const Holder holder = look_at_holder(at, root, place, config, limit);
-    if (holder.is_of_this_job) {
+    Holder& holder = holder_of(at, holders, root, place, config, limit);
+    if (holder.guest) {
+      root.guest = std::make_shared<UniqueFd>(std::move(holder.guest));
       root.candidates = {holder.at};
       return true;
     }
@@ -113,7 +134,8 @@ Status serve_root(Root& root, const ServedPlace& place, const BootstrapConfig& c
   // The server of the previous communicator may be about to end.
   const int64_t give_up = std::min(config.deadline_ns, monotonic_clock().now_ns() + 5 * kSecond);
   std::string last;
-  while (!TRY(serve_once(root, place, config, limit, last))) {
+  Holders holders;
+  while (!TRY(serve_once(root, place, config, limit, holders, last))) {
     end_failed_rendezvous();
     const bool over = monotonic_clock().now_ns() >= give_up;
     const Status paused = over ? Status() : pause_before(20 * kMs, limit);

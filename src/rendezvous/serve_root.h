@@ -19,10 +19,10 @@ struct ServedPlace {
   std::string variable;   // the variable that has the port
 };
 
-// Sets root.hold and root.candidates. The rendezvous of this process goes on, if there is one for the job; else one
-// begins at the first free port. A port that another program holds, or the rendezvous of another job, is passed over
-// with a line at INFO. If a rendezvous of this job holds it, which another process began, rank 0 asks there
-// (root.candidates), and is told that two jobs meet, unless that process forked this one.
+// Sets root.candidates, and root.hold or root.guest. The rendezvous of this process goes on, if there is one for the
+// job; else one begins at the first free port. A port that another program holds, or the rendezvous of another job, is
+// passed over with a line at INFO. If a rendezvous of this job holds it, which another process began, rank 0 asks there
+// (root.guest), and is told that two jobs meet, unless that process forked this one.
 // Errors: kSystemError when no port became free within 5 s, with who holds it.
 Status serve_root(Root& root, const ServedPlace& place, const BootstrapConfig& config, const WaitLimit& limit);
 

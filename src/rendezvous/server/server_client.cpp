@@ -143,10 +143,15 @@ void RendezvousServer::refuse(Client& client, const std::string& reason) {
   } else {
     last_refusal_ = reason;
   }
-  if (refused_once_.first(host + reason))
-    LOG(kWarn, kBootstrap, "the rendezvous refused a connection from %s: %s", format_address(client.from).c_str(),
-        reason.c_str());
   client.stage = Stage::kClosed;
+  if (!refused_once_.first(host + reason)) return;
+  const std::string from = format_address(client.from);
+  // Another job looks for a free port, which is no fault of either.
+  if (client.exchange.handshake().job_differs()) {
+    LOG(kInfo, kBootstrap, "the rendezvous refused a connection from %s: %s", from.c_str(), reason.c_str());
+  } else {
+    LOG(kWarn, kBootstrap, "the rendezvous refused a connection from %s: %s", from.c_str(), reason.c_str());
+  }
 }
 
 }  // namespace trestle

@@ -4,7 +4,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
 
+#include "base/log.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/rank_info.h"
 #include "rendezvous/server/board.h"
@@ -34,6 +37,7 @@ class Place {
     EXPECT_TRUE(held.ok());
     hold_ = std::move(held).value();
   }
+  const SocketAddress& at() const { return at_; }
   // A rank that has come, of two ranks.
   Ghost come(int32_t rank, const std::vector<uint64_t>& lineage) const {
     Ghost ghost(at_, credentials(rank), 2);
@@ -127,6 +131,93 @@ TEST(TwoJobs, ARankZeroThatCannotListenTellsThoseThatWait) {
     EXPECT_TRUE(contains(one.error().message, "TRESTLE_PORT_RANGE")) << one.error().message;
   }
   EXPECT_TRUE(contains(joined[1].error().message, own_rank_name(0) + " gave up: ")) << joined[1].error().message;
+}
+
+// Another process of this job holds the rendezvous, and ends: before it has read what rank 0 asks, or behind that.
+TEST(TwoJobs, ARankZeroWhoseHostEndsHoldsTheRendezvousItself) {
+  for (const bool reads : {false, true}) {
+    std::optional<Listener> door = taken_port();
+    const SocketAddress at = door->address;
+    std::vector<BootstrapConfig> configs = configs_for(2, {});
+    for (BootstrapConfig& config : configs) {
+      config.communicator_id = format_address(at);
+      config.deadline_ns = monotonic_clock().now_ns() + kPatienceNs;
+    }
+    std::optional<Joined> zero;
+    std::thread rank([&] { zero.emplace(Bootstrap::join(configs[0])); });
+    {
+      const UniqueFd host = accept_before(door->fd.get(), {}).value();
+      HandshakeExchange exchange(Role::kAcceptor, Purpose::kRendezvous, {{}, job_at(at.port(), ""), 0});
+      EXPECT_TRUE(exchange.run_before(host.get(), {}).ok());
+      std::byte asked{};
+      if (reads) {
+        EXPECT_TRUE(receive_all_before(host.get(), {&asked, 1}, {}).ok());
+      }
+      door.reset();
+    }
+    const Joined one = Bootstrap::join(configs[1]);
+    rank.join();
+    EXPECT_TRUE(zero->ok()) << zero->error().message;
+    EXPECT_TRUE(one.ok()) << one.error().message;
+  }
+}
+
+// What is logged, at INFO.
+class Logged {
+ public:
+  Logged() { EXPECT_TRUE(configure_log({LogLevel::kInfo, kAllSubsystems, path_}).ok()); }
+  ~Logged() { std::filesystem::remove(path_); }
+  std::string text() const {
+    EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    return text.str();
+  }
+
+ private:
+  const std::string path_ = ::testing::TempDir() + "trestle-two-jobs-log-" + std::to_string(getpid());
+};
+
+TEST(TwoJobs, WithNamesPassEachOtherOverWithoutAWarning) {
+  const Logged log;
+  const Place place;
+  std::vector<BootstrapConfig> configs = configs_for(2, {});
+  for (BootstrapConfig& config : configs) {
+    config.launcher.master_address = "127.0.0.1";
+    config.launcher.master_port = place.at().port();
+    config.job = "another";
+  }
+  EXPECT_EQ(all_of(join_all(configs)).size(), 2u);
+  const std::string text = log.text();
+  EXPECT_TRUE(contains(text, "is used instead")) << text;
+  EXPECT_TRUE(contains(text, "INFO the rendezvous refused a connection from 127.0.0.1:")) << text;
+  EXPECT_FALSE(contains(text, "WARN")) << text;
+}
+
+// A port that stays taken is tried for some time, but whoever holds it is not asked each time.
+TEST(TwoJobs, TheHolderOfAPortIsAskedNotTooOften) {
+  const Listener door = taken_port();
+  std::atomic<bool> over{false};
+  std::thread rank([&] {
+    BootstrapConfig config = loopback_config(2, 0, {});
+    config.communicator_id = format_address(door.address);
+    config.deadline_ns = monotonic_clock().now_ns() + 2 * kSecond;
+    const Joined joined = Bootstrap::join(config);
+    EXPECT_FALSE(joined.ok());
+    EXPECT_TRUE(contains(joined.error().message, "with the rendezvous of another job")) << joined.error().message;
+    over = true;
+  });
+  size_t asked = 0;
+  while (!over) {
+    const Result<UniqueFd> socket = accept_before(door.fd.get(), {kNever, &over});
+    if (!socket.ok()) continue;
+    ++asked;
+    HandshakeExchange exchange(Role::kAcceptor, Purpose::kRendezvous, {{}, job_id("another job"), 0});
+    EXPECT_FALSE(exchange.run_before(socket.value().get(), {kNever, &over}).ok());
+  }
+  rank.join();
+  EXPECT_GE(asked, 1u);
+  EXPECT_LE(asked, 20u) << "the pauses grow to a second";
 }
 
 // A root that ends every connection when the rank has asked, as one does that cannot read the request.
