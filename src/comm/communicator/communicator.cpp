@@ -190,7 +190,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(const UniqueIdBytes& 
     }
     auto bootstrap = TRY(std::move(joined));
     auto made = TRY(assemble(*bootstrap, settings, bootstrap->deadline_ns(), &stop, root_kin(*bootstrap)));
-    if (auto hold = bootstrap->take_hold()) made->rendezvous_.emplace(std::move(hold), made->listeners_, made->engine_);
+    made->rendezvous_.take(bootstrap->take_hold(), made->listeners_, made->engine_);
     return made;
   };
   auto made = join();
@@ -238,7 +238,12 @@ Result<std::shared_ptr<Communicator>> Communicator::split(const SplitCall& call,
                                                  const HostKin& kin, int64_t deadline_ns) {
     return assemble(bootstrap, settings, deadline_ns, &stop, kin);
   };
-  return CommSplit(parts(), watch_, call, stop).run(assemble_child);
+  // Before the parent may end.
+  const std::shared_ptr<RendezvousHold> hold = rendezvous_.share();
+  auto child = CommSplit(parts(), watch_, call, stop).run(assemble_child);
+  if (child.ok() && child.value() != nullptr)
+    child.value()->rendezvous_.take(hold, child.value()->listeners_, child.value()->engine_);
+  return child;
 }
 
 // A failure that came before the registration has not called the listener, so it is called here. A later one calls it.

@@ -153,8 +153,7 @@ class Communicator final : public LivingCommunicator, public std::enable_shared_
   Notices notices_;
   CallWatch watch_;
   std::optional<UsedCalibration> calibration_;  // at rank 0, if link speeds come from one; set at the creation
-  std::optional<HeldRendezvous>
-      rendezvous_;  // rank 0's, where the ranks met at a named place; set once, at the creation
+  HeldRendezvous rendezvous_;                   // where the ranks met at a named place
 };
 
 }  // namespace trestle

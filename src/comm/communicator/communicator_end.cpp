@@ -123,7 +123,7 @@ void Communicator::end(int linger_ms) {
     forget_if_slower_than_data(*calibration_, engine_->statistics().read().dimensions,
                                static_cast<uint64_t>(settings().config.eager_bytes));
   leave(linger_ms, kNoDeadline, false);
-  rendezvous_.reset();
+  rendezvous_.let_go();
   captures_->clear();
   calls_.memory().clear();
   engine_->free_transports();

@@ -38,22 +38,30 @@ void RendezvousHold::made(const JobId& job) {
 }
 
 // The function is called without the lock: what it fails releases the hold.
-void RendezvousHold::on_conflict(Fail fail) {
+uint64_t RendezvousHold::on_conflict(const Fail& fail) {
   std::optional<Error> before;
+  uint64_t number = 0;
   {
     const MutexLock lock(mutex_);
-    if (released_) return;
-    fail_ = fail;
+    number = ++numbers_;
+    if (released_) return number;
+    fails_.emplace(number, fail);
     before = conflict_;
   }
   if (before) fail(*before);
+  return number;
+}
+
+void RendezvousHold::forget(uint64_t number) {
+  const MutexLock lock(mutex_);
+  fails_.erase(number);
 }
 
 void RendezvousHold::release() {
   {
     const MutexLock lock(mutex_);
     released_ = true;
-    fail_ = nullptr;
+    fails_.clear();
   }
   bell_->ring();
 }
@@ -69,14 +77,14 @@ bool RendezvousHold::released() const {
 }
 
 void RendezvousHold::conflict(const Error& error) {
-  Fail fail;
+  std::map<uint64_t, Fail> fails;
   {
     const MutexLock lock(mutex_);
     if (released_) return;
     conflict_ = error;
-    fail = fail_;
+    fails = fails_;
   }
-  if (fail) fail(error);
+  for (const auto& [number, fail] : fails) fail(error);
 }
 
 }  // namespace trestle

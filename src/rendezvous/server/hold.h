@@ -1,12 +1,14 @@
-// RendezvousHold: rank 0's communicator holds the rendezvous at which it met the other ranks. As long as it lives, the
-// rendezvous watches its port. If another process comes as a rank that is in the communicator already, two jobs meet at
-// one place, and nobody can know which ranks belong together. Then both fail.
+// RendezvousHold: rank 0's communicator, and what is split off it, hold the rendezvous at which the ranks met. As long
+// as one of them lives, the rendezvous watches its port. If another process comes as a rank that is in the communicator
+// already, two jobs meet at one place, and nobody can know which ranks belong together. Then both fail.
 //
-// Shared by the communicator's creation and the communicator, which release it with their last reference. The
-// rendezvous keeps the state. Any thread.
+// Shared by the communicator's creation, the communicator and its parts, which release it with their last reference.
+// The rendezvous keeps the state. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -43,9 +45,10 @@ class RendezvousHold {
   explicit RendezvousHold(std::shared_ptr<RendezvousBell> bell) : bell_(std::move(bell)) {}
   // The communicator that was made; before that the hold only keeps the rendezvous from its end.
   void made(const JobId& job);
-  // `fail` is called once if there is a conflict, now or before.
-  void on_conflict(Fail fail);
-  // The communicator has failed, or is destroyed: its ranks may come again as other processes.
+  // `fail` is called once if there is a conflict, now or before. Returns its number, for forget().
+  uint64_t on_conflict(const Fail& fail);
+  void forget(uint64_t number);
+  // One that holds it has failed, or all are destroyed: the ranks may come again as other processes.
   void release();
 
   // For the rendezvous.
@@ -59,7 +62,8 @@ class RendezvousHold {
   std::optional<JobId> job_ TRESTLE_GUARDED_BY(mutex_);
   bool released_ TRESTLE_GUARDED_BY(mutex_) = false;
   std::optional<Error> conflict_ TRESTLE_GUARDED_BY(mutex_);
-  Fail fail_ TRESTLE_GUARDED_BY(mutex_);
+  std::map<uint64_t, Fail> fails_ TRESTLE_GUARDED_BY(mutex_);
+  uint64_t numbers_ TRESTLE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace trestle

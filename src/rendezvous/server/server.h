@@ -6,7 +6,7 @@
 // all that its job makes there, one after another or at the same time: it alone decides which ranks belong together,
 // and draws the communicator's number. So a rank may come again after a failure, also as another process. Two processes
 // that come as one rank are two jobs at one place; both are refused, and if the first is in a communicator that lives,
-// that one fails (RendezvousHold). Jobs with an identity of their own (Credentials::job) never meet.
+// that one and its parts fail (RendezvousHold). Jobs with an identity of their own (Credentials::job) never meet.
 //
 // start_rendezvous() makes a thread that the process's registry owns. The thread ends when all ranks have reported and
 // no hold is left, when its time is over, or when the process ends (a forked child does not have it). After a failure

@@ -144,6 +144,42 @@ INSTANTIATE_TEST_SUITE_P(Orders, TwoJobsTest, testing::ValuesIn(all_orders()), [
   return name;
 });
 
+// The communicator that met there has ended, and a part of it lives. Process 2 is rank 1 of another job.
+TEST(PartTest, IsWatchedWhenTheWholeHasEnded) {
+  constexpr int64_t kTold = 1, kNotTold = 2;
+  const uint16_t port = free_port(8);
+  ranks::Job job;
+  job.ranks = 3;
+  job.env = [port](int process) { return by_hand(std::min(process, 1), port); };
+  job.body = [](ranks::Process& process) {
+    std::atomic<int64_t>& second = process.board.word[2];
+    if (process.rank == 2) {
+      ranks::wait_until([&] { return process.board.word[0] == 1 && process.board.word[1] == 1; });
+      trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
+      config.timeoutMs = 10'000;
+      trestleComm_t comm = nullptr;
+      EXPECT_NE(trestleCommInitRankConfig(&comm, 2, trestleUniqueId{}, 1, &config), trestleSuccess);
+      const bool told = ranks::contains(trestleGetLastError(nullptr), "two jobs meet");
+      EXPECT_TRUE(told) << trestleGetLastError(nullptr);
+      second = told ? kTold : kNotTold;
+      return;
+    }
+    trestleComm_t whole = nullptr, part = nullptr;
+    ASSERT_TRUE(ranks::succeeded(trestleCommInitRank(&whole, 2, trestleUniqueId{}, process.rank)));
+    ASSERT_TRUE(ranks::succeeded(trestleCommSplit(whole, 0, process.rank, &part, nullptr), whole));
+    ASSERT_TRUE(ranks::succeeded(trestleCommDestroy(whole)));
+    process.board.word[static_cast<size_t>(process.rank)] = 1;
+    trestleResult_t state = trestleSuccess;
+    ranks::wait_until([&] {
+      EXPECT_EQ(trestleCommGetAsyncError(part, &state), trestleSuccess);
+      return state != trestleSuccess || second == kNotTold;
+    });
+    EXPECT_TRUE(ranks::contains(trestleGetLastError(part), "two jobs meet")) << trestleGetLastError(part);
+    EXPECT_EQ(trestleCommAbort(part), trestleSuccess);
+  };
+  ranks::expect_ended_well(ranks::run(job));
+}
+
 // ---- the same rank again
 
 class ComesAgainTest : public testing::TestWithParam<const char*> {
