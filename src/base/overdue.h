@@ -19,12 +19,13 @@ struct OperationKey {
   bool operator==(const OperationKey&) const = default;
 };
 
-// A call whose deadline has passed.
+// A call whose deadline has passed, or that waits for long.
 struct Overdue {
   OperationKey operation;
   int32_t awaited = -1;  // the awaited rank; -1: none can be named
   int64_t timeout_ns = 0;
   std::string sentence;
+  int64_t waited_s = 0;  // it waits for that long, which is only said; 0: its deadline has passed
 };
 
 }  // namespace trestle

@@ -160,7 +160,7 @@ Inquiry::Letter Inquiry::begin(const Overdue& overdue, int64_t now_ns) {
 
 std::optional<Inquiry::Letter> Inquiry::begin_if_none(const Overdue& overdue, int64_t now_ns) {
   const MutexLock lock(mutex_);
-  if (overdue_) return {};
+  if (overdue_ && (overdue_->waited_s == 0 || overdue.waited_s != 0)) return {};
   return start(overdue, now_ns);
 }
 
@@ -172,7 +172,7 @@ Inquiry::Letter Inquiry::start(const Overdue& overdue, int64_t now_ns) {
   culprit_.clear();
   answer_timeout_ns_ = std::clamp(overdue.timeout_ns / 2, kLeastAnswerNs, kMostAnswerNs);
   // A rank that has no mesh yet cannot answer. It knows which rank it waits for, and reports that soon.
-  if (overdue.operation.kind == CallKind::kCreation) answer_timeout_ns_ = kMostAnswerNs;
+  if (overdue.operation.kind == CallKind::kCreation || overdue.waited_s != 0) answer_timeout_ns_ = kMostAnswerNs;
   end_ns_ = now_ns + 2 * answer_timeout_ns_;
   return ask({overdue.awaited, {}, overdue.operation}, rank_, now_ns);
 }
@@ -254,6 +254,7 @@ std::optional<Inquiry::Verdict> Inquiry::take_verdict(int64_t now_ns) {
   if (!overdue_ || (!concluded_ && now_ns < answer_due_ns_)) return {};
   Verdict verdict;
   verdict.operation = overdue_->operation;
+  verdict.waited_s = overdue_->waited_s;
   verdict.culprit = concluded_ ? culprit_ : names_[static_cast<size_t>(asked_.back().rank)];
   if (!concluded_) {
     verdict.silent = asked_.back().rank;

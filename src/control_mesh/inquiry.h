@@ -1,8 +1,8 @@
-// Inquiry: finds the rank to blame when a deadline has passed. The awaited rank may itself await another one (in a ring
-// every rank awaits its neighbour). So the inquiry asks it what it waits for, then asks that rank, until one waits for
-// no other. A call may also be queued behind a call of another communicator on the same stream. Then the inquiry asks
-// about that call, over this communicator's mesh: it asks a rank of the process that is awaited there. The name shows
-// the process.
+// Inquiry: finds the rank to blame when a deadline has passed, or a call waits for long. The awaited rank may itself
+// await another one (in a ring every rank awaits its neighbour). So the inquiry asks it what it waits for, then asks
+// that rank, until one waits for no other. A call may also be queued behind a call of another communicator on the same
+// stream. Then the inquiry asks about that call, over this communicator's mesh: it asks a rank of the process that is
+// awaited there. The name shows the process.
 //
 // A state machine without I/O or clock: it says which rank to ask next, is given the answers, and ends with a sentence.
 // Owned by the communicator's MeshPoller. Any thread (it has a mutex of its own, and calls nothing under it). One
@@ -84,7 +84,7 @@ class Inquiry {
   };
   // The first question about an overdue operation that awaits some rank. Drops an older inquiry.
   Letter begin(const Overdue& overdue, int64_t now_ns);
-  // As begin(), unless an inquiry is open.
+  // As begin(), unless an inquiry is open. One about a deadline takes the place of one about a wait.
   std::optional<Letter> begin_if_none(const Overdue& overdue, int64_t now_ns);
   // The next question, if there is one; otherwise look at take_verdict(). The question may go to this rank itself, when
   // it waits for others in other calls than the overdue one. Unexpected answers are ignored.
@@ -94,6 +94,7 @@ class Inquiry {
 
   struct Verdict {
     OperationKey operation;
+    int64_t waited_s = 0;  // Overdue::waited_s
     // "rank 3 (host a, pid 12) has not called operation 5: ...". Says nothing yet about a silent rank.
     std::string culprit;
     int32_t silent = -1;    // the culprit, if it did not answer

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text/value_text.h"
+#include "base/wait_marks.h"
 #include "control_mesh/dissemination.h"
 #include "control_mesh/inquiry.h"
 #include "rendezvous/giving_up.h"
@@ -26,6 +28,7 @@ namespace {
 
 // Sequence numbers of bootstrap's own exchanges. A communicator counts from 0 over the same mesh.
 constexpr uint64_t kFirstSeq = uint64_t{1} << 62;
+constexpr OperationKey kMaking{0, -1, false, CallKind::kCreation};
 
 Status check(const BootstrapConfig& config) {
   if (config.nranks < 1)
@@ -82,7 +85,9 @@ class Bootstrap::Impl {
   std::atomic<int32_t>* awaited = &own_awaited;
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
   std::function<Error()> on_abort;
-  std::unique_ptr<Inquiry> inquiry;  // while an inquiry finds out which rank is to blame
+  std::unique_ptr<Inquiry> inquiry;  // while an inquiry finds out which rank is to blame, or is waited for
+  uint32_t inquiries = 0;
+  WaitMarks marks{monotonic_clock().now_ns()};
 
   void configure(const BootstrapConfig& config);
   void set_names(const RankNames& given);
@@ -91,9 +96,11 @@ class Bootstrap::Impl {
   Status use_rails(Meeting meeting, int64_t silence_ns);
   // Reads what the mesh brings, and answers questions.
   void hear();
+  void say_wait();
   Answer answer(const Question& question) const;
   Error blame(int32_t rank_awaited, const Error& own);
   Error ask_around(int32_t rank_awaited, const Error& own);
+  void ask(int32_t rank_awaited, std::string why, int64_t waited_s);
   void post(const Inquiry::Letter& letter) { mesh->send_letter(letter.to, encode(letter.question)); }
   // Waits for an event. Returns kAborted, or blame() at the second call after the deadline: what arrived while this
   // rank had no processor still counts.
@@ -161,6 +168,7 @@ Status Bootstrap::Impl::turn(int64_t until_ns, uint64_t seq, bool barrier, bool&
   const int64_t left_ms = late ? 0 : (until_ns - now) / 1'000'000 + 1;
   ::poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left_ms, 20)));
   hear();
+  say_wait();
   return aborted();
 }
 
@@ -189,7 +197,7 @@ Answer Bootstrap::Impl::answer(const Question& question) const {
   Answer answer;
   answer.id = question.id;
   if (question.operation.kind == CallKind::kCreation) answer.state = Answer::State::kActive;
-  answer.in = OperationKey{0, -1, false, CallKind::kCreation};
+  answer.in = kMaking;
   answer.awaited = *awaited;
   answer.description = "the creation of the communicator";
   if (answer.awaited >= 0) answer.awaited_name = names[static_cast<size_t>(answer.awaited)];
@@ -204,9 +212,7 @@ Error Bootstrap::Impl::blame(int32_t rank_awaited, const Error& own) {
 
 Error Bootstrap::Impl::ask_around(int32_t rank_awaited, const Error& own) {
   if (rank_awaited < 0 || rank_awaited == rank) return own;
-  inquiry = std::make_unique<Inquiry>(rank, names);
-  const OperationKey making{0, -1, false, CallKind::kCreation};
-  post(inquiry->begin({making, rank_awaited, timeout_ns, own.message}, monotonic_clock().now_ns()));
+  ask(rank_awaited, own.message, 0);
   while (true) {
     hear();
     Status told = aborted();
@@ -219,6 +225,26 @@ Error Bootstrap::Impl::ask_around(int32_t rank_awaited, const Error& own) {
     pollfd waiting{mesh->event_fd(), POLLIN, 0};
     ::poll(&waiting, 1, 20);
   }
+}
+
+// An answer to an older inquiry is none to this one.
+void Bootstrap::Impl::ask(int32_t rank_awaited, std::string why, int64_t waited_s) {
+  inquiry = std::make_unique<Inquiry>(rank, names, ++inquiries << 16);
+  post(inquiry->begin({kMaking, rank_awaited, timeout_ns, std::move(why), waited_s}, monotonic_clock().now_ns()));
+}
+
+// At the marks it asks around, and says for whom it waits when it knows.
+void Bootstrap::Impl::say_wait() {
+  const int64_t now_ns = monotonic_clock().now_ns();
+  const int32_t peer = *awaited;
+  if (const int64_t waited_s = marks.passed(now_ns); waited_s != 0 && peer >= 0 && peer != rank)
+    ask(peer, "the communicator is being made, awaiting rank " + std::to_string(peer), waited_s);
+  auto verdict = inquiry == nullptr ? std::nullopt : inquiry->take_verdict(now_ns);
+  if (!verdict) return;
+  inquiry.reset();
+  verdict->host_answers = mesh->host_answers(verdict->silent, verdict->silent_ns);
+  LOG(kWarn, kBootstrap, "%s has waited %d s: %s", names[static_cast<size_t>(rank)].c_str(),
+      static_cast<int>(verdict->waited_s), verdict->sentence().c_str());
 }
 
 BootstrapConfig bootstrap_config(const Config& config, int32_t nranks, int32_t rank, const UniqueIdBytes& id) {
@@ -401,6 +427,7 @@ Status Bootstrap::heard() {
   if (!impl_->mesh) return {};
   TRY(impl_->aborted());
   impl_->hear();
+  impl_->say_wait();
   return impl_->mesh->status();
 }
 

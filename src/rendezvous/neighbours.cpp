@@ -9,7 +9,6 @@
 #include "rendezvous/giving_up.h"
 #include "rendezvous/mesh_rails.h"
 #include "rendezvous/neighbours_impl.h"
-#include "rendezvous/rank_info.h"
 
 namespace trestle {
 namespace {
@@ -57,9 +56,7 @@ Result<Neighbours> NeighbourConnector::run() {
   }
   const Error error = cause_of(result.error());
   Error told = error;
-  const std::string own_name =
-      config_.names.empty() ? own_rank_name(config_.rank) : config_.names[static_cast<size_t>(config_.rank)];
-  if (error.code == Code::kAborted && !told_) told = config_.on_abort ? config_.on_abort() : giving_up(own_name);
+  if (error.code == Code::kAborted && !told_) told = config_.on_abort ? config_.on_abort() : giving_up(own_name(config_));
   tell_all(told);
   if (meeting_.report) meeting_.report({told});
   return error;
@@ -98,6 +95,7 @@ Result<Neighbours> NeighbourConnector::connect_all() {
     if (complete()) break;
     TRY(look_for_failure());
     TRY(watch_done(now));
+    say_wait(now);
     const Status waited = wait();
     if (!waited.ok()) return waited.error();
   }

@@ -122,11 +122,22 @@ std::vector<int32_t> NeighbourConnector::absent() const {
   return absent;
 }
 
+std::string NeighbourConnector::names_of(const std::vector<int32_t>& ranks) const {
+  std::string names;
+  for (const int32_t rank : ranks) names += (names.empty() ? "" : ", ") + meeting_.name(rank);
+  return names;
+}
+
+void NeighbourConnector::say_wait(int64_t now) {
+  if (const int64_t seconds = marks_.passed(now); seconds != 0)
+    LOG(kWarn, kBootstrap, "%s has waited %d s for %s: the communicator is being made", own_name(config_).c_str(),
+        static_cast<int>(seconds), names_of(absent()).c_str());
+}
+
 // Ranks that have reached this point answer their neighbours, even if they are late themselves.
 Error NeighbourConnector::timed_out() const {
   const std::vector<int32_t> ranks = absent();
-  std::string names;
-  for (const int32_t rank : ranks) names += (names.empty() ? "" : ", ") + meeting_.name(rank);
+  const std::string names = names_of(ranks);
   const bool one = ranks.size() == 1;
   const std::string refused_by_system =
       accept_failure_.empty() ? "" : "; some connections could not be accepted: " + accept_failure_;

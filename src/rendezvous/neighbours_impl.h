@@ -9,14 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/wait_marks.h"
 #include "control_mesh/dissemination.h"
 #include "control_mesh/move_record.h"
 #include "rendezvous/neighbours.h"
+#include "rendezvous/rank_info.h"
 #include "transport/auth/admission.h"
 #include "transport/auth/handshake_exchange.h"
 
 namespace trestle {
+
+inline std::string own_name(const BootstrapConfig& config) {
+  return config.names.empty() ? own_rank_name(config.rank) : config.names[static_cast<size_t>(config.rank)];
+}
 
 class NeighbourConnector {
  public:
@@ -99,6 +106,8 @@ class NeighbourConnector {
   void tell_all(const Error& error);
   void tell(UniqueFd& socket, int32_t rank, const Error& error);
   std::vector<int32_t> absent() const;
+  std::string names_of(const std::vector<int32_t>& ranks) const;
+  void say_wait(int64_t now);
   Error timed_out() const;
 
   const BootstrapConfig& config_;
@@ -111,6 +120,7 @@ class NeighbourConnector {
   std::string accept_failure_;  // the last one; "": none
   bool told_ = false;           // the error came from another rank
   OncePerKey refused_once_;
+  WaitMarks marks_{monotonic_clock().now_ns()};
 };
 
 }  // namespace trestle

@@ -64,7 +64,7 @@ Status CommSplit::exchange() {
 
 Result<std::vector<std::string>> CommSplit::all_gather(uint64_t half, std::string mine) {
   ControlMesh& mesh = mesh_.mesh();
-  MeshWait at_mesh{key_, sequence_of_split(key_.number, half), deadline_ns_, timeout_ns_, false};
+  MeshWait at_mesh{key_, sequence_of_split(key_.number, half), deadline_ns_, timeout_ns_};
   mesh.start_all_gather(at_mesh.sequence, std::move(mine));
   std::vector<std::string> blobs;
   Status status;
@@ -80,7 +80,7 @@ Result<std::vector<std::string>> CommSplit::all_gather(uint64_t half, std::strin
     // first.
     if (!result.ok()) watch_.remote_failure(result.error());
     status = why_to_stop();
-    if (status.ok()) watch_.look_at_deadline(at_mesh);  // starts the inquiry when it is late
+    if (status.ok()) watch_.look_at_wait(at_mesh);  // asks around when it is late
     return !status.ok();
   });
   if (!status.ok()) return status.error();

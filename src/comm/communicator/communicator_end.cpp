@@ -63,7 +63,7 @@ struct Communicator::Finalization {
       status =
           Error{Code::kAborted, "CommFinalize of communicator " + communicator->membership_.name() + " was cancelled"};
     } else {
-      return communicator->watch_.look_at_deadline(wait);  // starts the inquiry when it is late
+      return communicator->watch_.look_at_wait(wait);  // asks around when it is late
     }
     ended = true;
   }

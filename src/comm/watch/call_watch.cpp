@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
+#include "base/log.h"
 #include "base/text/value_text.h"
 #include "comm/calls/call_check.h"
 #include "comm/calls/call_path.h"
@@ -205,18 +205,36 @@ std::string CallWatch::late_text(int64_t timeout_ns, const std::string& call) co
   return "deadline passed after " + duration_text(timeout_ns) + " on " + membership_.own_name() + ": " + call;
 }
 
-void CallWatch::look_at_deadline(MeshWait& wait) {
-  if (wait.asked || monotonic_clock().now_ns() <= wait.deadline_ns) return;
+void CallWatch::look_at_wait(MeshWait& wait) {
+  const int64_t now_ns = monotonic_clock().now_ns();
+  const bool late = now_ns > wait.deadline_ns;
+  const int64_t waited_s = wait.marks.passed(now_ns);
+  if (wait.asked || (!late && waited_s == 0)) return;
   const int32_t awaited = mesh_.mesh().awaited(wait.sequence, wait.key.kind == CallKind::kFinalize);
   if (awaited < 0) return;  // the call has just ended
-  const char* const call = wait.key.kind == CallKind::kFinalize ? "CommFinalize" : "CommSplit";
-  wait.asked = mesh_.inquire({wait.key, awaited, wait.timeout_ns,
-                              late_text(wait.timeout_ns, call) + ", awaiting rank " + std::to_string(awaited)});
+  const std::string call = wait.key.kind == CallKind::kFinalize ? "CommFinalize" : "CommSplit";
+  const std::string why = call + ", awaiting rank " + std::to_string(awaited);
+  if (late)
+    wait.asked = mesh_.inquire({wait.key, awaited, wait.timeout_ns, late_text(wait.timeout_ns, why)});
+  else if (!mesh_.inquire({wait.key, awaited, wait.timeout_ns, why, waited_s}))
+    say_wait(waited_s, why);
 }
 
-void CallWatch::end_inquiry(const OperationKey& key, Error error) {
-  if (key.kind == CallKind::kOperation) return engine_.end_inquiry(key, std::move(error));
+void CallWatch::end_inquiry(const Inquiry::Verdict& verdict) {
+  const OperationKey& key = verdict.operation;
+  const bool operation = key.kind == CallKind::kOperation;
+  if (verdict.waited_s != 0) {
+    const bool waits = operation ? engine_.standing(key).state == Standing::State::kActive : waits_in(key);
+    if (waits) say_wait(verdict.waited_s, verdict.sentence());
+    return;
+  }
+  Error error{Code::kTimeout, verdict.sentence()};
+  if (operation) return engine_.end_inquiry(key, std::move(error));
   if (waits_in(key)) engine_.fail(std::move(error));
+}
+
+void CallWatch::say_wait(int64_t seconds, const std::string& why) const {
+  LOG(kWarn, kColl, "%s has waited %d s: %s", membership_.own_name().c_str(), static_cast<int>(seconds), why.c_str());
 }
 
 std::string CallWatch::under_way(int64_t deadline_ns) {

@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/overdue.h"
 #include "base/result.h"
+#include "base/wait_marks.h"
 #include "comm/watch/communicator_parts.h"
 #include "control_mesh/inquiry.h"
 #include "engine/run/engine.h"
@@ -27,6 +29,7 @@ struct MeshWait {
   int64_t deadline_ns = 0;
   int64_t timeout_ns = 0;
   bool asked = false;  // past the deadline: an inquiry was started
+  WaitMarks marks{monotonic_clock().now_ns()};
 };
 
 class CallWatch {
@@ -53,10 +56,13 @@ class CallWatch {
 
   // Another rank waits for this one's part of a call, and asks about it.
   Answer answer(const Question& question);
-  // Past the deadline: starts the inquiry, once. The communicator fails with its result.
-  void look_at_deadline(MeshWait& wait);
-  // The result of an inquiry: the call fails with it, unless it has ended after all.
-  void end_inquiry(const OperationKey& key, Error error);
+  // Past the deadline: starts the inquiry, once. The communicator fails with its result. At the marks before, the
+  // result is only said.
+  void look_at_wait(MeshWait& wait);
+  // The result of an inquiry. Past the deadline the call fails with it. Nothing if the call has ended after all.
+  void end_inquiry(const Inquiry::Verdict& verdict);
+  // At the default level of the log: "rank 0 (host a, pid 12) has waited 10 s: ...".
+  void say_wait(int64_t seconds, const std::string& why) const;
   std::string late_text(int64_t timeout_ns, const std::string& call) const;
 
   // "CommSplit", "operation 17 (allreduce ...)"; "": nothing is under way. Waits at most until `deadline_ns` of the

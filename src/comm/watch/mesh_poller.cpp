@@ -31,9 +31,8 @@ bool MeshPoller::inquire(const Overdue& overdue) {
   // A message to itself: its error message needs no inquiry.
   if (overdue.awaited < 0 || overdue.awaited == rank_) return false;
   const int64_t now_ns = monotonic_clock().now_ns();
-  const bool is_operation = overdue.operation.kind == CallKind::kOperation;
-  const auto letter =
-      is_operation ? std::optional(operations_.begin(overdue, now_ns)) : calls_.begin_if_none(overdue, now_ns);
+  Inquiry& inquiry = overdue.operation.kind == CallKind::kOperation ? operations_ : calls_;
+  const auto letter = inquiry.begin_if_none(overdue, now_ns);
   if (!letter) return false;
   mesh_->send_letter(overdue.awaited, encode(letter->question));
   // So that a missing answer is noticed in time.
@@ -82,7 +81,7 @@ void MeshPoller::take_verdict(Inquiry& inquiry, int64_t now_ns) {
   // A living kernel has acknowledged the question.
   verdict->host_answers = mesh_->host_answers(verdict->silent, verdict->silent_ns);
   const MutexLock lock(mutex_);
-  if (watch_ != nullptr) watch_->end_inquiry(verdict->operation, {Code::kTimeout, verdict->sentence()});
+  if (watch_ != nullptr) watch_->end_inquiry(*verdict);
 }
 
 int64_t MeshPoller::next_due_ns() const {

@@ -36,9 +36,9 @@ class MeshPoller : public Pollable, public ControlListener {
   void start(CallWatch& watch);
   // No callback runs afterwards.
   void leave(int linger_ms, bool by_exit);
-  // Starts an inquiry; its result goes to CallWatch::end_inquiry(). False: there is no rank to ask, or an
-  // inquiry about another call runs: try again. (The latter never happens for operations, of which an engine reports
-  // one at a time.)
+  // Starts an inquiry; its result goes to CallWatch::end_inquiry(). False: there is no rank to ask, or an inquiry about
+  // another call runs: try again. (The latter never happens for operations past their deadlines, of which an engine
+  // reports one at a time.)
   bool inquire(const Overdue& overdue);
 
   int event_fd() const override { return mesh_->event_fd(); }

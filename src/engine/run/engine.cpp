@@ -406,17 +406,4 @@ Result<bool> Engine::run_operations() {
   return moved;
 }
 
-void Engine::check_deadlines(int64_t now_ns) {
-  if (inquired_) return;
-  for (const Operation* operation : active_) {
-    if (operation->deadline_ns() == 0 || now_ns < operation->deadline_ns()) continue;
-    const std::string sentence =
-        "deadline passed after " + operation->timeout_text() + " on " + config_.name + ": " + operation->describe();
-    const Overdue overdue{operation->key(), operation->awaited_rank(), operation->timeout_ns(), sentence};
-    inquired_ = config_.on_overdue && config_.on_overdue(overdue);
-    if (!inquired_) fail({Code::kTimeout, sentence});
-    return;
-  }
-}
-
 }  // namespace trestle

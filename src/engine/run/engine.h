@@ -20,6 +20,7 @@
 #include "base/rank_names.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "engine/run/long_wait.h"
 #include "engine/run/operation.h"
 #include "engine/run/patience.h"
 #include "engine/run/progress_lock.h"
@@ -68,8 +69,9 @@ struct EngineConfig {
   // Called by the first failure, on the failing thread; must not block or call the engine. Without memory it is called
   // again by tell_failure().
   std::function<void(const Error&)> on_failure;
-  // Called under the progress lock when a deadline passes; must not block or call the engine. True: an inquiry finds
-  // out which rank is to blame, and end_inquiry() follows in bounded time. False, or empty: the engine fails at once.
+  // Called under the progress lock when a deadline passes, or an operation waits for long; must not block or call the
+  // engine. True: an inquiry finds out which rank is to blame. After a deadline end_inquiry() follows in bounded time, a
+  // wait is only said. False, or empty: the engine fails, or says it, at once.
   std::function<bool(const Overdue&)> on_overdue;
 };
 
@@ -326,6 +328,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // A transport has lost a peer. The mesh may still report why.
   std::optional<Error> suspicion_ TRESTLE_GUARDED_BY(progress_);
   int64_t suspected_ns_ TRESTLE_GUARDED_BY(progress_) = 0;
+  LongWait wait_ TRESTLE_GUARDED_BY(progress_);  // of the oldest operation; those behind it wait as well
   // An inquiry about an overdue operation runs: end_inquiry() will come.
   bool inquired_ TRESTLE_GUARDED_BY(progress_) = false;
   bool moved_ TRESTLE_GUARDED_BY(progress_) = false;               // in the last round

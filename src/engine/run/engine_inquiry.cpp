@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "engine/run/engine.h"
 
 namespace trestle {
@@ -108,6 +109,27 @@ Standing Engine::standing(const OperationKey& operation) {
   standing.awaited = in->awaited_rank();
   standing.description = in->describe();
   return standing;
+}
+
+void Engine::check_deadlines(int64_t now_ns) {
+  if (inquired_) return;
+  for (const Operation* operation : active_) {
+    if (operation->deadline_ns() == 0 || now_ns < operation->deadline_ns()) continue;
+    const std::string sentence =
+        "deadline passed after " + operation->timeout_text() + " on " + config_.name + ": " + operation->describe();
+    const Overdue overdue{operation->key(), operation->awaited_rank(), operation->timeout_ns(), sentence};
+    inquired_ = config_.on_overdue && config_.on_overdue(overdue);
+    if (!inquired_) fail({Code::kTimeout, sentence});
+    return;
+  }
+  // In a simulation nobody asks whom it waits for.
+  if (!wait_.is_due(now_ns) || !config_.on_overdue) return;
+  const Operation* const operation = oldest();
+  const int64_t waited_s = wait_.look(operation == nullptr ? "" : operation->describe(), now_ns);
+  if (waited_s == 0) return;
+  const Overdue waits{operation->key(), operation->awaited_rank(), operation->timeout_ns(), wait_.at(), waited_s};
+  if (!config_.on_overdue(waits))
+    LOG(kWarn, kColl, "%s has waited %d s: %s", config_.name.c_str(), static_cast<int>(waited_s), wait_.at().c_str());
 }
 
 void Engine::end_inquiry(const OperationKey& operation, Error error) {

@@ -20,7 +20,8 @@ if(TARGET trestle AND SODIUM_FOUND)
   trestle_test(NAME api_config_test LABEL local LIBS trestle_api_calls trestle_api_sockets SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/config_effects_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/config_file_test.cpp)
-  trestle_test(NAME api_two_jobs_test LABEL local LIBS trestle_api_calls trestle_api_sockets TIMEOUT 600 SHARDS 2 SOURCES
+  trestle_test(NAME api_two_jobs_test LABEL local LIBS trestle_api_calls trestle_api_sockets TIMEOUT 600 SHARDS 3 SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/ending.cpp
     ${CMAKE_CURRENT_LIST_DIR}/two_jobs_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/waiting_test.cpp)
   trestle_test(NAME api_failure_test LABEL local LIBS trestle_api_calls TIMEOUT 1800 SHARDS 3 SOURCES

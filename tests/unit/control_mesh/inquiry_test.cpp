@@ -194,6 +194,22 @@ TEST(Inquiry, OneCallDoesNotReplaceAnother) {
   EXPECT_TRUE(inquiry.begin_if_none(overdue(2), 0).has_value());
 }
 
+// A wait is only said, so nobody waits for its result.
+TEST(Inquiry, ADeadlineReplacesAWait) {
+  Inquiry inquiry = make_inquiry(0);
+  Overdue wait = overdue(1);
+  wait.waited_s = 10;
+  ASSERT_TRUE(inquiry.begin_if_none(wait, 0).has_value());
+  EXPECT_FALSE(inquiry.begin_if_none(wait, 0).has_value());
+  const auto late = inquiry.begin_if_none(overdue(2), 0);
+  ASSERT_TRUE(late.has_value());
+  EXPECT_FALSE(inquiry.begin_if_none(wait, 0).has_value());
+  EXPECT_FALSE(inquiry.answered(2, absent(*late, 0), 0).has_value());
+  const auto verdict = inquiry.take_verdict(1);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->waited_s, 0);
+}
+
 // A call waits behind one of another communicator. The next question is about that one and goes to the process that is
 // awaited there. The verdict uses that process's name in this communicator.
 TEST(Inquiry, FollowsAStreamIntoAnotherCommunicator) {

@@ -6,6 +6,7 @@ trestle_test(NAME engine_test LABEL unit LIBS trestle_engine trestle_sim SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/failure_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/layout_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/long_copy_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/long_wait_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prepared_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/regrouping_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/outer_stream_test.cpp
