@@ -87,14 +87,14 @@ Status LocalJob::prepare(const Environment& environment) {
   nothing_.reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!nothing_) return system_error("/dev/null");
   TRY(block_signals());
-  shared_ = TRY(share(ranks + 1));
+  shared_ = TRY(share(ranks + 2));
   guard_ = TRY(start_guard(shared_.first(ranks)));
   if (options_.prints && isatty(STDIN_FILENO) == 1) terminal_ = TRY(start_terminal_reader());
   const std::string& folder = options_.output_folder;
   const bool prefixed = options_.prefix == Prefix::kAuto ? folder.empty() : options_.prefix == Prefix::kAlways;
   printer_.ranks.resize(ranks);
   if (options_.prints)
-    printer_ = TRY(start_printer(options_.ranks(), prefixed, folder, shared_.back(), terminal_.input));
+    printer_ = TRY(start_printer(options_.ranks(), prefixed, folder, shared_.back(), shared_[ranks], terminal_.input));
   begin(Step::kRunning);
   return bind();
 }
@@ -177,7 +177,7 @@ Result<int> LocalJob::run() {
   }
   if (!cause_.empty()) end_leftovers();
   const std::string ranks = std::to_string(ranks_.size()) + (ranks_.size() == 1 ? " rank " : " ranks ");
-  if (!cause_.empty()) say("the job of " + ranks + cause_ + "; exit status " + std::to_string(status_));
+  if (!cause_.empty()) say("the job of " + ranks + cause() + "; exit status " + std::to_string(status_));
   const int lost = wait_for_reader();
   return status_ != 0 ? status_ : lost != 0 ? lost : printer_status_;
 }
@@ -230,7 +230,7 @@ void LocalJob::end_leftovers() {
 int LocalJob::wait_for_reader() {
   begin(Step::kKilled);
   impatient_ = 0;                                                     // that one has ended the ranks
-  for (Shared& group : shared_.first(shared_.size() - 1)) group = 0;  // numbers that others may get
+  for (Shared& group : shared_.first(shared_.size() - 2)) group = 0;  // numbers that others may get
   printer_.sentences.reset();
   int64_t written = -1;
   int64_t until_ns = kNever;

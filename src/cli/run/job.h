@@ -52,9 +52,9 @@ struct RunOptions {
 };
 
 // Starts the ranks with `environment` and RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
-// TRESTLE_SECRET and TRESTLE_JOB (fresh ones, unless they are set). Returns when all have ended: 0, or the status of the job's first
-// failure. Error: the system lacks a resource, which no rank has caused; no rank is left. To be called once, from the
-// main thread of a process without other threads: signals and children become the job's.
+// TRESTLE_SECRET and TRESTLE_JOB (fresh ones, unless they are set). Returns when all have ended: 0, or the status of
+// the job's first failure. Error: the system lacks a resource, which no rank has caused; no rank is left. To be called
+// once, from the main thread of a process without other threads: signals and children become the job's.
 Result<int> run_ranks(const RunOptions& options, const Environment& environment);
 
 struct Rank {
@@ -106,6 +106,8 @@ class LocalJob {
   bool over() const;  // no process is left to wait for
   void begin(Step step);
   void blame(const std::string& cause, int status);  // the first one counts
+  const Rank* blamed_by_others();                    // nullptr: the first rank that failed has caused it
+  std::string cause();
   void end_ranks(int number, const std::string& why);
   void signal(int number) const;  // to the process groups of present()
   // The running ranks, and those that were told to end and have left processes behind.
@@ -118,7 +120,7 @@ class LocalJob {
   bool had_children_ = false;
   UniqueFd nothing_;  // /dev/null: the standard input of all ranks but rank 0
   TerminalReader terminal_;
-  std::span<Shared> shared_;  // by rank what the guard kills; at last what the printer has written
+  std::span<Shared> shared_;  // by rank what the guard kills; whom the ranks blame, and what the printer has written
   pid_t guard_ = 0;
   Printer printer_;
   int printer_status_ = 0;
@@ -129,9 +131,10 @@ class LocalJob {
   int64_t limit_ns_ = kNever;  // of the job
   int signal_ = 0;             // the first one that ended the job
   int64_t signal_ns_ = 0;
-  int impatient_ = 0;  // another one that has come after SIGKILL
-  std::string cause_;  // "": none
-  int status_ = 0;     // of the cause
+  int impatient_ = 0;             // another one that has come after SIGKILL
+  std::string cause_;             // "": none
+  const Rank* failed_ = nullptr;  // whose end is the cause
+  int status_ = 0;                // of the cause
 };
 
 }  // namespace trestle

@@ -1,6 +1,7 @@
 // How a job ends: by itself, after a rank has failed, at the user's signal, or at its time limit.
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@ namespace trestle {
 namespace {
 
 constexpr int64_t kAtOnceNs = 100'000'000;
+constexpr int64_t kReadNs = 1'000'000'000;  // how long the printer may take to read what is there
+constexpr int64_t kLookNs = 5'000'000;
 
 int64_t now_ns() {
   return monotonic_clock().now_ns();
@@ -129,6 +132,7 @@ void LocalJob::rank_ended(const Rank& rank) {
   if (*rank.status == 0) return;
   const std::string sentence = rank.name() + " " + end_text(*rank.status);
   if (!rank.told) say(sentence);
+  if (cause_.empty()) failed_ = &rank;
   blame("has failed: " + sentence, exit_code(*rank.status));
   if (step_ == Step::kRunning) begin(Step::kMoment);
 }
@@ -137,6 +141,28 @@ void LocalJob::blame(const std::string& cause, int status) {
   if (!cause_.empty()) return;
   cause_ = cause;
   status_ = status;
+}
+
+// A rank that fails has said why before it ended, but the printer may not have read it. What the launcher says comes
+// behind that, so the printer has read it when it has read the launcher's sentences.
+const Rank* LocalJob::blamed_by_others() {
+  const int64_t until_ns = now_ns() + kReadNs;
+  for (int unread = 1; printer_.pid > 0 && now_ns() < until_ns; turn(now_ns() + kLookNs)) {
+    if (ioctl(printer_.sentences.get(), FIONREAD, &unread) != 0 || unread == 0) break;
+  }
+  const int64_t blamed = shared_[shared_.size() - 2];
+  const auto is_it = [&](const Rank& one) { return one.pid == blamed || one.number == -1 - blamed; };
+  const auto found = blamed == 0 ? ranks_.end() : std::ranges::find_if(ranks_, is_it);
+  return found == ranks_.end() || &*found == failed_ ? nullptr : &*found;
+}
+
+// The first event gives the exit status, but the rank that ended first may be a victim.
+std::string LocalJob::cause() {
+  const Rank* const blamed = failed_ == nullptr ? nullptr : blamed_by_others();
+  if (blamed == nullptr) return cause_;
+  const bool by_itself = !blamed->running() && !blamed->told;
+  return "has failed: " + blamed->name() + (by_itself ? " " + end_text(*blamed->status) + ", and" : "") +
+         " is blamed by the other ranks; first, " + failed_->name() + " " + end_text(*failed_->status);
 }
 
 void LocalJob::begin(Step step) {

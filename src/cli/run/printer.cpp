@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstring>
 #include <filesystem>
@@ -31,7 +32,8 @@ struct Stream {
 
 class Printing {
  public:
-  Printing(std::vector<Stream> streams, Shared& written) : streams_(std::move(streams)), written_(written) {}
+  Printing(std::vector<Stream> streams, Shared& written, Shared& blamed)
+      : streams_(std::move(streams)), written_(written), blamed_(blamed) {}
   int run();
 
  private:
@@ -43,6 +45,7 @@ class Printing {
 
   std::vector<Stream> streams_;  // the first one has the launcher's sentences
   Shared& written_;
+  Shared& blamed_;
   bool lost_ = false;
 };
 
@@ -73,6 +76,7 @@ void Printing::give_up(int to, int number) {
 }
 
 void Printing::put_line(Stream& stream) {
+  if (blamed_ == 0 && &stream != &streams_[0]) blamed_ = blamed_in(stream.line);
   put(stream.to, stream.prefix + std::exchange(stream.line, {}) + "\n");
 }
 
@@ -117,6 +121,18 @@ int Printing::run() {
   return lost_ ? 1 : 0;
 }
 
+// What follows `label` in the text; "": it does not occur.
+std::string_view behind(std::string_view text, std::string_view label) {
+  const size_t at = text.find(label);
+  return at == std::string_view::npos ? "" : text.substr(at + label.size());
+}
+
+int64_t number_of(std::string_view text) {
+  int64_t number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 Error not_writable(const std::string& path, const std::string& why) {
   return Error{Code::kInvalidArgument, "--output-dir: " + path + " cannot be written: " + why};
 }
@@ -140,7 +156,18 @@ Result<UniqueFd> add_stream(std::vector<Stream>& streams, UniqueFd file, int to,
 
 }  // namespace
 
-Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written,
+int64_t blamed_in(std::string_view line) {
+  const std::string_view warning = behind(line, " TRESTLE WARN ");
+  std::string_view why = behind(warning, " ranks was made: ");
+  if (warning.starts_with("communicator failed on rank ")) why = behind(warning, "): ");
+  if (!why.starts_with("rank ")) return 0;
+  const int64_t rank = number_of(why.substr(5));
+  const std::string_view name = why.substr(0, std::min(why.find(')'), why.find(';')));
+  const int64_t process = number_of(behind(name, ", pid "));
+  return process > 0 ? process : rank >= 0 ? -1 - rank : 0;
+}
+
+Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written, Shared& blamed,
                               const UniqueFd& foreign) {
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
@@ -163,7 +190,7 @@ Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folde
         printer.sentences.reset();
         printer.ranks.clear();
         close(foreign.get());
-        return Printing(std::move(streams), written).run();
+        return Printing(std::move(streams), written, blamed).run();
       },
       SIGKILL));
   return printer;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -25,9 +26,14 @@ struct Printer {
   std::vector<std::array<UniqueFd, 2>> ranks;
 };
 
+// Whom the log of a failed rank blames, by the library's sentence: the process's number, or -1 - the rank's number
+// where the sentence has no process; 0: the line is no such sentence.
+int64_t blamed_in(std::string_view line);
+
 // prefixed: lines begin with "[3] ". folder: "", or where each rank has its files; error: they cannot be written.
-// `written`: the bytes that the printer has written so far. `foreign`: a descriptor that the printer must not hold.
-Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written,
+// `written`: the bytes that the printer has written so far. `blamed`: gets what blamed_in() says of the first failure
+// in the ranks' standard error. `foreign`: a descriptor that the printer must not hold.
+Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written, Shared& blamed,
                               const UniqueFd& foreign);
 
 }  // namespace trestle

@@ -13,12 +13,14 @@
 #include <map>
 #include <set>
 
+#include "cli/run/printer.h"
 #include "local/command.h"
 #include "local/run/parts.h"
 #include "local/temporary_folder.h"
 
 namespace {
 
+using trestle::blamed_in;
 using Words = std::vector<std::string>;
 
 std::multiset<std::string> sorted(const Command& command) {
@@ -237,6 +239,17 @@ TEST(RunInput, TheTerminalsInterruptEndsTheJob) {
   EXPECT_EQ(command.count("heard SIGINT"), 2) << command.output();
   close(end);
   close(terminal);
+}
+
+TEST(RunOutput, TheLogOfAFailedRankNamesTheRankThatItBlames) {
+  const std::string prefix = "2026-11-28T10:02:03.004Z node3:533:580 [0] TRESTLE WARN ";
+  const std::string failed = prefix + "communicator failed on rank 0 (host a, pid 11): ";
+  EXPECT_EQ(blamed_in(failed + "rank 2 (host a, pid 13) is frozen; rank 0 awaits rank 1 (host a, pid 12)"), 13);
+  EXPECT_EQ(blamed_in(failed + "rank 2 did not answer; rank 1 (host a, pid 12) says so"), -3);
+  EXPECT_EQ(blamed_in(failed + "no memory on rank 2 (host a, pid 13)"), 0);
+  EXPECT_EQ(blamed_in(prefix + "rank 0: no communicator of 4 ranks was made: rank 3 did not come to 127.0.0.1"), -4);
+  EXPECT_EQ(blamed_in(prefix + "rank 0 (host a, pid 11) has waited 10 s: rank 2 (host a, pid 13) is late"), 0);
+  EXPECT_EQ(blamed_in("rank 2 (host a, pid 13) failed"), 0);
 }
 
 }  // namespace

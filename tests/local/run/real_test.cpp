@@ -58,6 +58,8 @@ TEST(RunReal, AFrozenRankIsNamedAndEnded) {
   EXPECT_GT(job.command().finish(), 0) << job.command().output();
   for (const int rank : {0, 2}) job.expect_said(rank, "rank 1");
   EXPECT_EQ(job.command().count("SIGTERM to rank 1 (pid " + job.pid(1) + ", stopped)"), 1) << job.command().output();
+  const std::string blamed = "has failed: rank 1 (pid " + job.pid(1) + ") is blamed by the other ranks; first, rank ";
+  EXPECT_TRUE(ranks::contains(job.command().lines().back(), blamed)) << job.command().output();
 }
 
 }  // namespace
