@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
 #include "transport/socket/socket.h"
 

@@ -1,6 +1,6 @@
 // ControlMesh::Impl: letters from any rank to any other. A letter's frame holds the direction in `step`; its payload is
 // the receiver i32, the sender i32, the text.
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
 
 namespace trestle {

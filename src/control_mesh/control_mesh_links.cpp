@@ -14,8 +14,8 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/rank_names.h"
+#include "base/text/byte_text.h"
 #include "base/text/value_text.h"
-#include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh_impl.h"
 #include "transport/socket/socket.h"
 

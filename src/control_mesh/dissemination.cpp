@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 
 namespace trestle {
 

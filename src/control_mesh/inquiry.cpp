@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rank_names.h"
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "control_mesh/letter_kind.h"
 #include "transport/transport.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "transport/socket/socket.h"
 
 namespace trestle {

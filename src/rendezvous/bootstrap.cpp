@@ -411,6 +411,15 @@ Result<std::vector<std::string>> Bootstrap::all_gather(const std::string& mine, 
   }
 }
 
+Status Bootstrap::agree(std::string_view function, const Facts& facts, const Status& own, int64_t deadline_ns) {
+  const ExchangeBytes exchange = [&](const std::string& mine) -> Result<std::string> {
+    std::string all;
+    for (const std::string& blob : TRY(all_gather(mine, deadline_ns))) all += blob;
+    return all;
+  };
+  return trestle::agree(function, facts, own, exchange, impl_->names);
+}
+
 Status Bootstrap::barrier(int64_t deadline_ns) {
   const uint64_t seq = impl_->next_seq++;
   impl_->mesh->start_barrier(seq);

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "base/agree.h"
 #include "base/config/config.h"
 #include "base/rank_names.h"
 #include "base/result.h"
@@ -123,6 +124,8 @@ class Bootstrap {
   // The blobs of all ranks, by rank. Blobs may have different lengths, at most 1 MiB each. May be called any number of
   // times, in the same order on all ranks.
   Result<std::vector<std::string>> all_gather(const std::string& mine, int64_t deadline_ns);
+  // As trestle::agree, with the ranks' names.
+  Status agree(std::string_view function, const Facts& facts, const Status& own, int64_t deadline_ns);
   Status barrier(int64_t deadline_ns);
   // "rank 3 (host a, pid 12)", used in error messages from now on; one per rank.
   void set_names(const RankNames& names);

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text/byte_text.h"
 #include "base/wait_marks.h"
-#include "control_mesh/byte_text.h"
 #include "control_mesh/dissemination.h"
 #include "rendezvous/giving_up.h"
 #include "rendezvous/line.h"

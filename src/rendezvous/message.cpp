@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "rendezvous/host_rails.h"
 
 namespace trestle {

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "base/agree.h"
 #include "base/result.h"
 #include "topology/topology.h"
 
@@ -18,14 +18,10 @@ namespace trestle {
 
 struct RankInfo {
   int32_t rank = 0;
-  uint32_t version = 0;                                     // TRESTLE_VERSION_CODE
-  RankPlace place;                                          // place.process_id: process_token()
-  uint32_t pid = 0;                                         // for messages
-  std::map<std::string, std::string> addresses;             // transport's name -> Transport::address()
-  uint64_t configuration_hash = 0;                          // config_hash()
-  std::vector<std::pair<std::string, std::string>> agreed;  // name and text of the variables that must be equal
-  std::string rails;                                        // TRESTLE_RAILS
-  uint64_t topology_hash = 0;  // of the topology file's contents and the requested dims; 0: none
+  RankPlace place;                               // place.process_id: process_token()
+  uint32_t pid = 0;                              // for messages
+  std::map<std::string, std::string> addresses;  // transport's name -> Transport::address()
+  Facts agreed;                                  // what must be the same on all ranks
 };
 
 inline constexpr size_t kMaxRankInfoBytes = 64 * 1024;
@@ -44,9 +40,9 @@ std::vector<uint64_t> process_lineage();
 std::string rank_name(const RankInfo& info);
 std::string own_rank_name(int32_t rank);
 
-// infos[r] is rank r's. Success, or kInvalidUsage with the same sentence on all ranks: the lowest rank that differs
-// from rank 0, what differs (version, variable, topology, which dimensions TRESTLE_RAILS names interfaces for), and
-// both values. kInvalidArgument if a rank's TRESTLE_RAILS cannot be read.
+// TRESTLE_RAILS: interfaces and rates may differ, because hosts do.
+Fact rails_fact(const std::string& rails);
+// As compare_facts(). infos[r] is rank r's.
 Status compare_configuration(const std::vector<RankInfo>& infos);
 
 }  // namespace trestle

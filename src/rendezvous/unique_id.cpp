@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/host.h"
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 
 namespace trestle {
 namespace {

@@ -1,7 +1,7 @@
 #include "comm/calls/call_check.h"
 
 #include "base/hash.h"
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "control_mesh/letter_kind.h"
 
 namespace trestle {

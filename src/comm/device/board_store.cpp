@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "memory/mem_alloc.h"
 
 namespace trestle {

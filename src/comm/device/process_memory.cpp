@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/text/byte_text.h"
 #include "comm/device/opened_devices.h"
-#include "control_mesh/byte_text.h"
 
 namespace trestle {
 

@@ -6,6 +6,7 @@
 
 #include "base/fork.h"
 #include "base/log.h"
+#include "trestle/trestle.h"
 
 namespace trestle {
 namespace {
@@ -46,7 +47,7 @@ CalibrationPlace calibration_place(const CommunicatorSettings& settings, const T
   std::vector<RankPlace> places;
   for (const RankInfo& info : infos) places.push_back(info.place);
   place.key = calibration_key(topology, places);
-  place.origin = calibration_origin(places, infos[0].version);
+  place.origin = calibration_origin(places, TRESTLE_VERSION_CODE);
   const std::string& folder = settings.config.calibration_folder;
   if (!folder.empty()) place.path = calibration_path(folder, place.key);
   return place;

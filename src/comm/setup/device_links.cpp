@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "base/text/byte_text.h"
 #include "comm/device/opened_devices.h"
 #include "comm/setup/topology_agreement.h"
-#include "control_mesh/byte_text.h"
 
 namespace trestle {
 namespace {

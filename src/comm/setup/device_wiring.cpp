@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text/byte_text.h"
 #include "comm/device/find_peer_paths.h"
 #include "comm/device/opened_devices.h"
 #include "comm/setup/device_links.h"
-#include "control_mesh/byte_text.h"
 
 namespace trestle {
 
@@ -272,52 +272,40 @@ Status DeviceWiring::make_board() {
   const Result<BoardSetup::Opened> opened =
       board_->open(told(kDeviceBoardAddress), has_path, passing_->passed(Parcel::kBoard), wiring_.names);
   if (!opened.ok()) return bootstrap_.cause_of(opened.error());
-  const uint32_t blocks = TRY(agree_on_blocks(opened.value()));
-  if (blocks == 0) return {};
-  const Status made = board_->make(blocks, place_);
-  if (!TRY(agree_on_board(made.ok() ? "" : made.error().message, false))) return {};
+  const uint32_t blocks = TRY(fewest_of_ranks(opened.value().blocks));
+  std::string why_not = opened.value().why_not;
+  if (blocks == 0) {
+    board_->give_up();
+  } else if (const Status made = board_->make(blocks, place_); !made.ok()) {
+    why_not = made.error().message;
+  }
+  if (!TRY(agree_on_board(why_not, false))) return {};
   if (board_->crosses_processes() && !TRY(agree_on_board(board_->prove(place_, wiring_.names), true))) return {};
   LOG(kInfo, kInit, "rank %d: collectives of up to %lld bytes on memory of devices are one kernel of each rank", rank_,
       static_cast<long long>(settings_.config.device_express_bytes));
   return {};
 }
 
-// The fewest of all ranks; 0: there is no board.
-Result<uint32_t> DeviceWiring::agree_on_blocks(const BoardSetup::Opened& opened) {
-  const std::string mine = ByteWriter().integer(opened.blocks).text(opened.why_not).take();
-  std::vector<std::string> why;
-  uint32_t fewest = opened.blocks;
-  for (const std::string& one : TRY(bootstrap_.all_gather(mine, deadline_ns_))) {
-    ByteReader reader(one);
-    fewest = std::min(fewest, reader.integer<uint32_t>());
-    why.emplace_back(reader.text(one.size()));
-  }
-  if (fewest != 0) return fewest;
-  board_->give_up();
-  say_why_not(why, false);
-  return fewest;
+Result<uint32_t> DeviceWiring::fewest_of_ranks(uint32_t mine) {
+  for (const std::string& one : TRY(bootstrap_.all_gather(ByteWriter().integer(mine).take(), deadline_ns_)))
+    mine = std::min(mine, ByteReader(one).integer<uint32_t>());
+  return mine;
 }
 
-// One rank that is not served suffices for all ranks to go without. why: of this rank; "": it is served.
+// One rank that is not served suffices for all ranks to go without. why: of this rank; "": it is served. is_fault: of
+// the machine.
 Result<bool> DeviceWiring::agree_on_board(const std::string& why, bool is_fault) {
-  const std::vector<std::string> said = TRY(bootstrap_.all_gather(why, deadline_ns_));
-  if (std::ranges::all_of(said, &std::string::empty)) return true;
+  const Status own = why.empty() ? Status() : Error{Code::kUnhandledDeviceError, why};
+  const Status all = bootstrap_.agree("", {}, own, deadline_ns_);
+  if (all.ok()) return true;
+  TRY(bootstrap_.heard());
   board_->drop(place_);
-  say_why_not(said, is_fault);
-  return false;
-}
-
-// The own reason, or else the first one. is_fault: of the machine.
-void DeviceWiring::say_why_not(const std::vector<std::string>& why, bool is_fault) const {
-  const std::string& own = why[static_cast<size_t>(rank_)];
-  const auto first = std::ranges::find_if(why, [](const std::string& text) { return !text.empty(); });
-  if (first == why.end()) return;
-  const std::string other = wiring_.names[static_cast<size_t>(first - why.begin())] + " found: " + *first;
-  if (is_fault && !own.empty()) {
-    LOG(kWarn, kInit, kWhyNot, rank_, own.c_str());
+  if (is_fault && !own.ok()) {
+    LOG(kWarn, kInit, kWhyNot, rank_, all.error().message.c_str());
   } else {
-    LOG(kInfo, kInit, kWhyNot, rank_, own.empty() ? other.c_str() : own.c_str());
+    LOG(kInfo, kInit, kWhyNot, rank_, all.error().message.c_str());
   }
+  return false;
 }
 
 }  // namespace trestle

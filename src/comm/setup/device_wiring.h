@@ -68,9 +68,8 @@ class DeviceWiring {
   Result<std::vector<BoardRank>> board_ranks() const;
   Status bring_board(RankInfo& mine);
   Status make_board();
-  Result<uint32_t> agree_on_blocks(const BoardSetup::Opened& opened);
+  Result<uint32_t> fewest_of_ranks(uint32_t mine);
   Result<bool> agree_on_board(const std::string& why, bool is_fault);
-  void say_why_not(const std::vector<std::string>& why, bool is_fault) const;
 
   Bootstrap& bootstrap_;
   const CommunicatorSettings& settings_;

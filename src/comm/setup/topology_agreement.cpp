@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text/byte_text.h"
 #include "comm/setup/wiring.h"
-#include "control_mesh/byte_text.h"
 
 namespace trestle {
 namespace {
@@ -36,12 +36,9 @@ Result<std::vector<TopologyOffer>> exchange(Bootstrap& bootstrap, const Topology
 }
 
 Status compare(const std::vector<TopologyOffer>& offers, const RankNames& names) {
-  for (size_t r = 1; r < offers.size(); ++r) {
-    if (offers[r].topology == offers[0].topology) continue;
-    return Error{Code::kInvalidUsage, "the topologies of the ranks differ: " + names[0] + " has " + offers[0].topology +
-                                          ", " + names[r] + " has " + offers[r].topology};
-  }
-  return {};
+  std::vector<Facts> facts;
+  for (const TopologyOffer& offer : offers) facts.push_back({{"the topology", offer.topology}});
+  return compare_facts(facts, names);
 }
 
 // Uses what rank 0 has found, unless the rails cannot be so fast; all ranks decide alike. `kept`: the file of it, at

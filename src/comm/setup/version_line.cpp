@@ -12,9 +12,12 @@
 
 namespace trestle {
 
+std::string version_number() {
+  return std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." + std::to_string(TRESTLE_PATCH);
+}
+
 std::string version_text() {
-  std::string text = "Trestle " + std::to_string(TRESTLE_MAJOR) + "." + std::to_string(TRESTLE_MINOR) + "." +
-                     std::to_string(TRESTLE_PATCH) + "; compiler " + __VERSION__;
+  std::string text = "Trestle " + version_number() + "; compiler " + __VERSION__;
   std::string without;
   const char* separator = "; transports ";
   for (const TransportRow& row : transports()) {

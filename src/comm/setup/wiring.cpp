@@ -11,12 +11,12 @@
 #include "comm/setup/device_wiring.h"
 #include "comm/setup/port_needs.h"
 #include "comm/setup/topology_agreement.h"
+#include "comm/setup/version_line.h"
 #include "engine/run/progress.h"
 #include "express/board.h"
 #include "rendezvous/giving_up.h"
 #include "transport/catalog.h"
 #include "transport/rails/rails_text.h"
-#include "trestle/trestle.h"
 
 namespace trestle {
 
@@ -27,7 +27,6 @@ constexpr const char* kBoardAddress = "board";
 RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settings) {
   RankInfo info;
   info.rank = bootstrap.rank();
-  info.version = TRESTLE_VERSION_CODE;
   info.place.hostname = host_name();
   info.place.host_id = settings.config.host_id.empty() ? host_identity() : settings.config.host_id;
   info.place.process_id = process_token();
@@ -35,9 +34,9 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.processors = usable_cpu_mask();
   if (const Status shares = shared_memory_probe(); !shares.ok()) info.place.no_shared_memory = shares.error().message;
   info.pid = static_cast<uint32_t>(::getpid());
-  info.rails = settings.config.rails;
-  for (const Config::Value& value : agreed_values(settings.config)) info.agreed.emplace_back(value.name, value.text);
-  info.configuration_hash = config_hash(settings.config);
+  info.agreed.push_back({"Trestle version", version_number()});
+  for (const Config::Value& value : agreed_values(settings.config)) info.agreed.push_back({value.name, value.text});
+  info.agreed.push_back(rails_fact(settings.config.rails));
   return info;
 }
 

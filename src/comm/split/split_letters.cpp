@@ -1,6 +1,6 @@
 #include "comm/split/split_letters.h"
 
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "control_mesh/letter_kind.h"
 #include "rendezvous/host_rails.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "control_mesh/control_mesh.h"
 #include "control_mesh/letter_kind.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "base/hash.h"
 #include "compress/exchange/decision.h"
 #include "compress/exchange/link_measure.h"
 
@@ -13,32 +12,35 @@ namespace {
 constexpr const char* kCreate = "TopKCreate";
 constexpr const char* kStep = "AllReduceTopK";
 
-uint64_t digest_of(const std::vector<size_t>& layers) {
-  Hasher hasher;
-  for (const size_t length : layers) hasher.integer(length);
-  return hasher.digest();
+std::string text_of(const std::vector<size_t>& lengths) {
+  std::string text;
+  for (const size_t length : lengths) text.append(text.empty() ? "" : ",").append(std::to_string(length));
+  return text;
 }
 
-std::vector<SaidArgument> said(const ExchangeArguments& arguments) {
+template <class Number>
+std::string text_of(Number number) {
+  return std::to_string(static_cast<uint64_t>(number));
+}
+
+Facts facts_of(const ExchangeArguments& arguments) {
   const ExchangeSettings& settings = arguments.settings;
   const LinkCost cost = settings.cost.value_or(LinkCost{-1, -1});
-  return {
-      SaidArgument::integer("count", settings.count),
-      SaidArgument::integer("type", static_cast<uint64_t>(arguments.type)),
-      SaidArgument::integer("method", static_cast<uint64_t>(settings.method)),
-      SaidArgument::integer("collective", settings.collective ? 1 + static_cast<uint64_t>(*settings.collective) : 0),
-      SaidArgument::integer("op", static_cast<uint64_t>(arguments.op)),
-      SaidArgument::number("ratio", settings.ratio),
-      SaidArgument::number("startup", cost.startup_s),
-      SaidArgument::number("perByte", cost.per_byte_s),
-      SaidArgument::integer("ratioRule", static_cast<uint64_t>(settings.rule)),
-      SaidArgument::number("timeWeight", settings.time_weight),
-      SaidArgument::number("gainWeight", settings.gain_weight),
-      SaidArgument::number("compressWeight", settings.compress_weight),
-      SaidArgument::integer("reviewSteps", settings.review_steps),
-      SaidArgument::integer("steps", arguments.steps),
-      SaidArgument::integer("layerCount", settings.layers.size()),
-      SaidArgument::digest("layers", digest_of(settings.layers))};
+  return {{"count", text_of(settings.count)},
+          {"type", to_string(arguments.type)},
+          {"method", text_of(settings.method)},
+          {"collective", text_of(settings.collective ? 1 + static_cast<uint64_t>(*settings.collective) : 0)},
+          {"op", text_of(arguments.op)},
+          {"ratio", exact_text(settings.ratio)},
+          {"startup", exact_text(cost.startup_s)},
+          {"perByte", exact_text(cost.per_byte_s)},
+          {"ratioRule", text_of(settings.rule)},
+          {"timeWeight", exact_text(settings.time_weight)},
+          {"gainWeight", exact_text(settings.gain_weight)},
+          {"compressWeight", exact_text(settings.compress_weight)},
+          {"reviewSteps", text_of(settings.review_steps)},
+          {"steps", text_of(arguments.steps)},
+          {"layers", text_of(settings.layers)}};
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ Result<std::shared_ptr<TopKExchange>> TopKExchange::make(trestleComm_t comm, Exc
   arguments.settings.workers = static_cast<uint32_t>(calls.ranks());
   arguments.settings.value_bytes = arguments.type == DataType::kFloat64 ? sizeof(double) : sizeof(float);
   const std::shared_ptr<TopKExchange> exchange(new TopKExchange(std::move(calls), std::move(arguments)));
-  TRY(compare(exchange->calls_, kCreate, said(exchange->arguments_), own));
+  TRY(exchange->calls_.agree(kCreate, facts_of(exchange->arguments_), own));
   TRY(exchange->prepare());
   return exchange;
 }
@@ -91,7 +93,7 @@ Status TopKExchange::reserve(const char* function) {
   norms_.resize(workers());
   const size_t bytes = memory_bytes();
   if (bytes <= room_) return {};
-  TRY(all_could(calls_, function, memory_.reserve(bytes)));
+  TRY(calls_.agree(function, {}, memory_.reserve(bytes)));
   room_ = bytes;
   return {};
 }
@@ -130,7 +132,7 @@ ExchangeReview TopKExchange::found(const std::vector<double>& seconds, const std
 
 Status TopKExchange::fit(const Status& own) {
   const MutexLock lock(mutex_);
-  TRY(compare(calls_, "TopKFit", {}, own));
+  TRY(calls_.agree("TopKFit", {}, own));
   const std::vector<TimedMessage> messages = TRY(measure_link(calls_, "TopKFit"));
   TRY(decide(calls_, "TopKFit", choice_, [&](ExchangeChoice& choice) { choice.measured(messages); }));
   publish();
@@ -139,7 +141,7 @@ Status TopKExchange::fit(const Status& own) {
 
 Status TopKExchange::set_ratio(double ratio, const Status& own) {
   const MutexLock lock(mutex_);
-  TRY(compare(calls_, "TopKSetRatio", {SaidArgument::number("ratio", ratio)}, own));
+  TRY(calls_.agree("TopKSetRatio", {{"ratio", exact_text(ratio)}}, own));
   TRY(decide(calls_, "TopKSetRatio", choice_, [&](ExchangeChoice& choice) { choice.set_ratio(ratio); }));
   window_.clear();
   publish();

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/types.h"
-#include "compress/exchange/agreement.h"
 #include "compress/exchange/part.h"
 #include "compress/exchange/rank_calls.h"
 #include "compress/exchange_choice.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "compress/exchange/agreement.h"
 
 namespace trestle {
 namespace {
@@ -53,7 +52,7 @@ Result<std::vector<TimedMessage>> measure_link(const RankCalls& calls, const cha
   const auto workers = static_cast<uint32_t>(calls.ranks());
   ExchangeMemory memory;
   // An all-gather's block may be of one word.
-  TRY(all_could(calls, function, memory.reserve((words_of(kSizes - 1) + 2 * ranks + 2) * sizeof(uint32_t))));
+  TRY(calls.agree(function, {}, memory.reserve((words_of(kSizes - 1) + 2 * ranks + 2) * sizeof(uint32_t))));
   std::array<double, 2 * kSizes> seconds = {};
   std::vector<TimedMessage> messages;
   for (size_t size = 0; size < kSizes; ++size) {

@@ -67,6 +67,14 @@ Status RankCalls::complete(const char* algorithm, Call&& call) const {
   return checked(ended);
 }
 
+Status RankCalls::agree(const char* function, const Facts& facts, const Status& own) const {
+  return trestle::agree(function, facts, own, [this](const std::string& mine) -> Result<std::string> {
+    std::string all(mine.size() * static_cast<size_t>(ranks_), '\0');
+    TRY(all_gather(mine.data(), all.data(), mine.size(), trestleUint8));
+    return all;
+  });
+}
+
 Status RankCalls::all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const {
   return complete("", [&] { return trestleAllGather(own, all, count, type, comm_, stream_); });
 }

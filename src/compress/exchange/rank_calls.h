@@ -12,6 +12,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/agree.h"
 #include "base/result.h"
 #include "trestle/trestle.h"
 
@@ -33,6 +34,8 @@ class RankCalls {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
+  // As trestle::agree, on these ranks.
+  Status agree(const char* function, const Facts& facts, const Status& own) const;
   // count: elements of one rank; all has `ranks` times as many.
   Status all_gather(const void* own, void* all, size_t count, trestleDataType_t type) const;
   Status broadcast(void* data, size_t count, trestleDataType_t type, int root) const;

@@ -9,12 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "base/agree.h"
 #include "base/result.h"
 #include "gradient/executor/core_calls.h"
 #include "gradient/executor/links/link_access.h"
 #include "gradient/executor/tensor_table.h"
 
 namespace trestle {
+
+// What must be the same on all ranks of a scheduler's call. said: of this call alone.
+Facts facts_of(const GradientSettings& settings, const std::vector<TensorEntry>& tensors, Facts said = {});
 
 class RankAgreement {
  public:
@@ -23,15 +27,10 @@ class RankAgreement {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  // Success if all ranks make the same call: `function` with the same text, settings and tensors. own: why this rank
-  // cannot make the call, or success. If a rank cannot, all ranks get that rank's code. Other errors name the rank that
-  // differs from rank 0.
-  Status compare(const char* function, const std::string& text, const GradientSettings& settings,
-                 const std::vector<TensorEntry>& tensors, const Status& own) const;
-  // Whether all ranks could do `what`.
-  Status all_could(const char* what, const Status& own) const;
-  // Rank 0's bytes, checked with their checksum; or rank 0's error with its sentence. Other ranks' `mine` is ignored.
-  Result<std::vector<std::byte>> from_rank_0(const Result<std::vector<std::byte>>& mine) const;
+  // As trestle::agree.
+  Status agree(const char* function, const Facts& facts, const Status& own) const;
+  // Rank 0's bytes. Other ranks' are ignored.
+  Result<std::vector<std::byte>> from_rank_0(std::vector<std::byte> bytes) const;
   // Means over the ranks.
   Result<std::vector<double>> means(std::vector<double> values) const;
   // Passes on how this rank's part of something ended that all ranks do now. After an error all communicators fail,
@@ -46,10 +45,7 @@ class RankAgreement {
   Status checked(trestleResult_t result) const { return part(core_status(result, comm_)); }
   // Waits for a call on the agreement's stream. When finished() returns, the call's memory is no longer in use.
   Status finished(trestleResult_t issued) const;
-  // The words of all ranks, rank by rank. All ranks must give the same number of words.
-  Result<std::vector<uint64_t>> gather(const std::vector<uint64_t>& words) const;
   Status broadcast(void* data, size_t bytes) const;
-  Status difference(size_t most_tensors, const std::vector<TensorEntry>& tensors) const;
 
   trestleComm_t comm_;
   LinkAccess* access_;

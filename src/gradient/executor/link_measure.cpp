@@ -134,7 +134,7 @@ Status measure(trestleComm_t comm, const Equipment& all, size_t size, Rounds& ro
 
 Result<GradientLink> measure_link(trestleComm_t comm, const RankAgreement& agreement) {
   Equipment all;
-  TRY(agreement.all_could("GradProfileEnd", equip(comm, all)));
+  TRY(agreement.agree("GradProfileEnd", {}, equip(comm, all)));
   std::vector<double> seconds;
   for (size_t i = 0; i < kSizes; ++i) {
     Rounds rounds{};

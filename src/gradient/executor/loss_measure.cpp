@@ -64,7 +64,7 @@ Result<LossEstimate> measure_loss(trestleComm_t comm, const RankAgreement& agree
                                   const std::vector<const std::byte*>& gradients, double samples) {
   CoreMemory memory;
   CoreStream stream;
-  TRY(agreement.all_could("GradMeasureLoss", equip(comm, tensors, memory, stream)));
+  TRY(agreement.agree("GradMeasureLoss", {}, equip(comm, tensors, memory, stream)));
   Sums sums;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].count == 0) continue;

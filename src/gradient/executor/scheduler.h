@@ -141,7 +141,7 @@ class GradientScheduler {
   // job has succeeded, and also if a failure ends the wait, because the job may still use it then.
   Status run(Running& now, std::unique_ptr<Running> fresh, std::function<Status()> job);
   // Collective: this rank cannot even begin the call. Error: why.
-  Status refuse_on_all(const char* function, const std::string& text, const Status& own);
+  Status refuse_on_all(const char* function, const Status& own);
   Result<uint32_t> checked_tensor(const Running& running, int tensor) const;
   std::string named(const Running& running, uint32_t tensor) const;
   Status check_communicator() const;

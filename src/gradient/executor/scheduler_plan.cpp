@@ -9,11 +9,9 @@
 namespace trestle {
 
 // There is no executor yet, so this thread may use the communicators.
-Status GradientScheduler::refuse_on_all(const char* function, const std::string& text, const Status& own) {
+Status GradientScheduler::refuse_on_all(const char* function, const Status& own) {
   TRY(meet_on_links(*access_, function));
-  const RankAgreement agreement = TRY(RankAgreement::make(comms_.front(), *access_));
-  TRY(agreement.compare(function, text, settings_, {}, own));
-  return own;
+  return TRY(RankAgreement::make(comms_.front(), *access_)).agree(function, {}, own);
 }
 
 StepPlanRequest GradientScheduler::request(const GradientWorkload& workload, const GradientLink& link,
@@ -68,7 +66,7 @@ Status GradientScheduler::plan(const char* policy) {
   const std::string text = policy == nullptr ? "" : policy;
   std::unique_ptr<Running> fresh;
   const Result<Running*> made = candidate(fresh);
-  if (!made.ok()) return refuse_on_all("GradPlan", text, made.error());
+  if (!made.ok()) return refuse_on_all("GradPlan", made.error());
   Running& now = *made.value();
   if (auto failure = now.board.failure()) return *std::move(failure);
   if (!now.board.between_steps()) return invalid_usage(kStepUnderWay);
@@ -91,10 +89,14 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
     own = invalid_usage("gradients of " + std::to_string(pending) + (pending == 1 ? " step" : " steps") +
                         " are pending, which a new plan would lose: GradDrain comes first");
   }
-  TRY(agreement.compare("GradPlan", policy, settings_, now.tensors, own));
-  Result<std::vector<std::byte>> mine = std::vector<std::byte>();
-  if (agreement.rank() == 0) mine = plan_as_bytes(policy, now.tensors);
-  const std::vector<std::byte> bytes = TRY(agreement.from_rank_0(mine));
+  std::vector<std::byte> mine;
+  if (own.ok() && agreement.rank() == 0) {
+    auto made = plan_as_bytes(policy, now.tensors);
+    own = made.ok() ? Status() : made.error();
+    if (made.ok()) mine = std::move(made).value();
+  }
+  TRY(agreement.agree("GradPlan", facts_of(settings_, now.tensors, {{"policy", policy}}), own));
+  const std::vector<std::byte> bytes = TRY(agreement.from_rank_0(std::move(mine)));
   PlannedStep step;
   std::unique_ptr<StepRun> prepared;
   const auto prepare = [&]() -> Status {
@@ -103,7 +105,7 @@ Status GradientScheduler::plan_on_thread(Running& now, const std::string& policy
     prepared = TRY(now.executor->prepare(step, workload(now.tensors)));
     return {};
   };
-  TRY(agreement.all_could("GradPlan", prepare()));
+  TRY(agreement.agree("GradPlan", {{"the checksum of rank 0's plan", std::to_string(checksum(bytes))}}, prepare()));
   now.executor->install(std::move(prepared));
   const MutexLock lock(mutex_);
   planned_ = std::move(step);
@@ -133,7 +135,8 @@ Result<uint32_t> GradientScheduler::bring_in() {
   TRY(step.executor->run([this, &step, own, batches]() -> Status {
     TRY(meet_on_links(*access_, "GradDrain"));
     const RankAgreement agreement = TRY(RankAgreement::make(comms_.front(), *access_));
-    TRY(agreement.compare("GradDrain", std::to_string(step.board.ended()), settings_, step.tensors, own));
+    Facts steps = {{"ended steps", std::to_string(step.board.ended())}};
+    TRY(agreement.agree("GradDrain", facts_of(settings_, step.tensors, std::move(steps)), own));
     *batches = TRY(step.executor->bring_in());
     return {};
   }));

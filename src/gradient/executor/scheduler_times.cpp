@@ -1,6 +1,5 @@
 // GradientScheduler: measures times and the loss, or takes them from the program.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/clock.h"
@@ -42,7 +41,7 @@ Status GradientScheduler::profile_begin() {
 Status GradientScheduler::profile_end() {
   std::unique_ptr<Running> fresh;
   const Result<Running*> made = candidate(fresh);
-  if (!made.ok()) return refuse_on_all("GradProfileEnd", "", made.error());
+  if (!made.ok()) return refuse_on_all("GradProfileEnd", made.error());
   Running& now = *made.value();
   if (auto failure = now.board.failure()) return *std::move(failure);
   if (!now.board.between_steps()) return invalid_usage(kStepUnderWay);
@@ -62,7 +61,7 @@ Status GradientScheduler::profile_end() {
 Status GradientScheduler::profile_on_thread(Running& now, const Status& own) {
   TRY(meet_on_links(*access_, "GradProfileEnd"));
   const RankAgreement agreement = TRY(RankAgreement::make(comms_.front(), *access_));
-  TRY(agreement.compare("GradProfileEnd", "", settings_, now.tensors, own));
+  TRY(agreement.agree("GradProfileEnd", facts_of(settings_, now.tensors), own));
   std::vector<double> both = now.profile->forward_s();
   const std::vector<double> backward = now.profile->backward_s();
   both.insert(both.end(), backward.begin(), backward.end());
@@ -157,10 +156,9 @@ Result<LossEstimate> GradientScheduler::measure_loss(double samples, const Statu
   // All ranks have a plan, or none.
   if (has_plan_.load(std::memory_order_acquire))
     return invalid_usage("there is a plan, so the gradients' memory has results: measure steps before the first plan");
-  const std::string text = std::to_string(std::bit_cast<uint64_t>(samples));
   std::unique_ptr<Running> fresh;
   const Result<Running*> made = candidate(fresh);
-  if (!made.ok()) return refuse_on_all("GradMeasureLoss", text, made.error()).error();
+  if (!made.ok()) return refuse_on_all("GradMeasureLoss", made.error()).error();
   Running& step = *made.value();
   Status own = asked;
   if (own.ok() && fresh != nullptr) {
@@ -171,10 +169,11 @@ Result<LossEstimate> GradientScheduler::measure_loss(double samples, const Statu
     own = invalid_usage("no step has ended, so there are no gradients to measure");
   }
   const auto estimate = std::make_shared<LossEstimate>();
-  TRY(run(step, std::move(fresh), [this, &step, text, own, samples, estimate]() -> Status {
+  TRY(run(step, std::move(fresh), [this, &step, own, samples, estimate]() -> Status {
     TRY(meet_on_links(*access_, "GradMeasureLoss"));
     const RankAgreement agreement = TRY(RankAgreement::make(comms_.front(), *access_));
-    TRY(agreement.compare("GradMeasureLoss", text, settings_, step.tensors, own));
+    const Facts facts = facts_of(settings_, step.tensors, {{"batch", exact_text(samples)}});
+    TRY(agreement.agree("GradMeasureLoss", facts, own));
     std::vector<const std::byte*> gradients;
     for (uint32_t i = 0; i < step.tensors.size(); ++i) {
       const std::byte* const given = step.board.gradient(i);

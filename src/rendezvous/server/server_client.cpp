@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "control_mesh/byte_text.h"
+#include "base/text/byte_text.h"
 #include "rendezvous/rank_info.h"
 #include "rendezvous/server/server_impl.h"
 

@@ -73,14 +73,14 @@ TEST(CompressedMisuse, WrongConfigsAreRefusedOnAllRanks) {
       trestleTopK_t topk = nullptr;
       if (rank == 1) row.change(config);
       EXPECT_TRUE(refused(trestleTopKCreate(&topk, comm, 10, &config), trestleInvalidArgument,
-                          {"TopKCreate: ", rank == 1 ? row.fact : "rank 1 refused the call"}));
+                          {rank == 1 ? "TopKCreate: " : "TopKCreate: rank 1 cannot take part: ", row.fact}));
       EXPECT_EQ(topk, nullptr);
     }
     trestleTopK_t topk = nullptr;
     EXPECT_TRUE(refused(trestleTopKCreate(rank == 0 ? nullptr : &topk, comm, 10, nullptr), trestleInvalidArgument,
-                        {rank == 0 ? "topk is NULL" : "rank 0 refused the call"}));
+                        {rank == 0 ? "" : "TopKCreate: rank 0 cannot take part: ", "topk is NULL"}));
     EXPECT_TRUE(refused(trestleTopKCreate(&topk, comm, rank == 0 ? (size_t{1} << 32) + 1 : 10, nullptr),
-                        trestleInvalidArgument, {rank == 0 ? "count is 4294967297" : "rank 0 refused the call"}));
+                        trestleInvalidArgument, {rank == 0 ? "" : "rank 0 cannot take part: ", "count is 4294967297"}));
     EXPECT_TRUE(refused(trestleTopKCreate(&topk, nullptr, 10, nullptr), trestleInvalidArgument, {"comm is NULL"}));
     expect_sum(comm, 2);
   });
@@ -95,20 +95,20 @@ TEST(CompressedMisuse, RanksThatDisagreeAreNamed) {
   using Config = trestleTopKConfig_t;
   static const size_t kLayers[] = {4, 6}, kOtherLayers[] = {5, 5};
   static const std::vector<Row> rows = {
-      {{"rank 2 says count 11 and rank 0 10"}, [](Config&) {}, 11},
-      {{"rank 2 says type 9 and rank 0 7"}, [](Config& c) { c.type = trestleBfloat16; }},
-      {{"rank 2 says method 2 and rank 0 0"}, [](Config& c) { c.method = trestleTopKVar; }},
-      {{"rank 2 says collective 2 and rank 0 0"}, [](Config& c) { c.collective = trestleTopKTree; }},
-      {{"rank 2 says op 0 and rank 0 4"}, [](Config& c) { c.op = trestleSum; }},
-      {{"rank 2 says ratio 0.25 and rank 0 0.5"}, [](Config& c) { c.ratio = 0.25; }},
-      {{"rank 2 says ratio", "rank 0 0.5"}, [](Config& c) { c.ratio = 0, c.elements = 3; }},
-      {{"rank 2 says startup 1 and rank 0 -1"}, [](Config& c) { c.startup = c.perByte = 1; }},
-      {{"rank 2 says ratioRule 1 and rank 0 0"}, [](Config& c) { c.ratioRule = trestleTopKKnee; }},
-      {{"rank 2 says timeWeight 1 and rank 0 0.59999999999999998"}, [](Config& c) { c.timeWeight = 1; }},
-      {{"rank 2 says gainWeight 1"}, [](Config& c) { c.gainWeight = 1; }},
-      {{"rank 2 says compressWeight 1 and rank 0 0"}, [](Config& c) { c.compressWeight = 1; }},
-      {{"rank 2 says reviewSteps 7 and rank 0 20"}, [](Config& c) { c.reviewSteps = 7; }},
-      {{"rank 2 says steps 1 and rank 0 0"}, [](Config& c) { c.steps = 1; }}};
+      {{"rank 2 has count=11, rank 0 has count=10;"}, [](Config&) {}, 11},
+      {{"rank 2 has type=bfloat16, rank 0 has type=float;"}, [](Config& c) { c.type = trestleBfloat16; }},
+      {{"rank 2 has method=2, rank 0 has method=0;"}, [](Config& c) { c.method = trestleTopKVar; }},
+      {{"rank 2 has collective=2, rank 0 has collective=0;"}, [](Config& c) { c.collective = trestleTopKTree; }},
+      {{"rank 2 has op=0, rank 0 has op=4;"}, [](Config& c) { c.op = trestleSum; }},
+      {{"rank 2 has ratio=0.25, rank 0 has ratio=0.5;"}, [](Config& c) { c.ratio = 0.25; }},
+      {{"rank 2 has ratio=", "rank 0 has ratio=0.5;"}, [](Config& c) { c.ratio = 0, c.elements = 3; }},
+      {{"rank 2 has startup=1, rank 0 has startup=-1;"}, [](Config& c) { c.startup = c.perByte = 1; }},
+      {{"rank 2 has ratioRule=1, rank 0 has ratioRule=0;"}, [](Config& c) { c.ratioRule = trestleTopKKnee; }},
+      {{"rank 2 has timeWeight=1, rank 0 has timeWeight=0.6;"}, [](Config& c) { c.timeWeight = 1; }},
+      {{"rank 2 has gainWeight=1,"}, [](Config& c) { c.gainWeight = 1; }},
+      {{"rank 2 has compressWeight=1, rank 0 has compressWeight=0;"}, [](Config& c) { c.compressWeight = 1; }},
+      {{"rank 2 has reviewSteps=7, rank 0 has reviewSteps=20;"}, [](Config& c) { c.reviewSteps = 7; }},
+      {{"rank 2 has steps=1, rank 0 has steps=0;"}, [](Config& c) { c.steps = 1; }}};
   ranks::on_threads({.ranks = 3}, [](int rank, trestleComm_t comm) {
     trestleTopK_t topk = nullptr;
     for (const Row& row : rows) {
@@ -124,7 +124,7 @@ TEST(CompressedMisuse, RanksThatDisagreeAreNamed) {
     config.layers = rank == 1 ? kOtherLayers : kLayers;
     config.layerCount = 2;
     EXPECT_TRUE(refused(trestleTopKCreate(&topk, comm, 10, &config), trestleInvalidUsage,
-                        {"rank 1 has other layers than rank 0"}));
+                        {"rank 1 has layers=5,5, rank 0 has layers=4,6;"}));
     EXPECT_EQ(topk, nullptr);
     expect_sum(comm, 3);
   });
@@ -136,13 +136,15 @@ TEST(CompressedMisuse, RatiosThatAreSet) {
     trestleTopK_t topk = nullptr;
     ASSERT_TRUE(succeeded(trestleTopKCreate(&topk, comm, 10, &config), comm));
     for (const double wrong : {0.0, -1.0, 1.0000001, std::nan(""), static_cast<double>(INFINITY)}) {
-      EXPECT_TRUE(refused(trestleTopKSetRatio(topk, rank == 1 ? wrong : 0.1), trestleInvalidArgument,
-                          {"TopKSetRatio: ", rank == 1 ? "above 0 and at most 1" : "rank 1 refused the call"}));
+      EXPECT_TRUE(
+          refused(trestleTopKSetRatio(topk, rank == 1 ? wrong : 0.1), trestleInvalidArgument,
+                  {rank == 1 ? "TopKSetRatio: " : "TopKSetRatio: rank 1 cannot take part: ", "above 0 and at most 1"}));
     }
-    EXPECT_TRUE(refused(trestleTopKSetRatio(topk, rank == 1 ? 0.25 : 0.125), trestleInvalidUsage,
-                        {"rank 1 says ratio 0.25 and rank 0 0.125"}));
+    EXPECT_TRUE(
+        refused(trestleTopKSetRatio(topk, rank == 1 ? 0.25 : 0.125), trestleInvalidUsage,
+                {"TopKSetRatio: rank 1 has ratio=0.25, rank 0 has ratio=0.125; it must be the same on all ranks"}));
     EXPECT_TRUE(refused(rank == 1 ? trestleTopKFit(topk) : trestleTopKSetRatio(topk, 0.1), trestleInvalidUsage,
-                        {"rank 1 makes another call than rank 0"}));
+                        {"rank 1 has the call=TopKFit, rank 0 has the call=TopKSetRatio"}));
     EXPECT_EQ(stats_of(topk).ratio, 0.5);
     EXPECT_TRUE(succeeded(trestleTopKDestroy(topk)));
     expect_sum(comm, 3);

@@ -71,7 +71,7 @@ TEST(GradientLoss, ARefusalReachesTheOtherRanks) {
       step();
     }
     EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidUsage,
-                        {rank == 1 ? "no plan yet" : "rank 1 refused"}));
+                        {rank == 1 ? "" : "rank 1 cannot take part: ", "no plan yet"}));
     if (rank == 1) {
       ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
       step();
@@ -80,14 +80,15 @@ TEST(GradientLoss, ARefusalReachesTheOtherRanks) {
       for (const int by : {0, 1}) {
         loss.batch = rank == by ? wrong : 8;
         EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidArgument,
-                            {rank == by ? "batch" : "refused the call"}));
+                            {rank == by ? "" : " cannot take part: ", "batch"}));
       }
     }
     loss.batch = 8;
     EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, rank == 0 ? nullptr : &loss), trestleInvalidArgument,
-                        {rank == 0 ? "loss is NULL" : "rank 0 refused the call"}));
+                        {rank == 0 ? "" : "rank 0 cannot take part: ", "loss is NULL"}));
     loss.batch = 8 + rank;
-    EXPECT_TRUE(refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidUsage, {"rank 1 gives another batch"}));
+    EXPECT_TRUE(
+        refused(trestleGradMeasureLoss(grad, &loss), trestleInvalidUsage, {"rank 1 has batch=9, rank 0 has batch=8"}));
     loss.batch = 8;
     EXPECT_TRUE(succeeded(trestleGradMeasureLoss(grad, &loss)));
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));

@@ -216,8 +216,8 @@ TEST(GradientMisuse, RanksThatRegisterDifferently) {
   };
   const std::vector<Row> rows = {
       {{{10}, {21}, {30}}, {"tensor 1", "rank 1", "84 bytes", "rank 0", "80 bytes"}},
-      {{{10}, {20}}, {"tensor 2", "rank 1 registered no such tensor", "rank 0 120 bytes"}},
-      {{{10}, {20}, {30}, {40}}, {"tensor 3", "rank 1 registered 160 bytes", "rank 0 no such tensor"}},
+      {{{10}, {20}}, {"tensor 2", "rank 1 has no tensor 2", "rank 0 has tensor 2=\"", "120 bytes"}},
+      {{{10}, {20}, {30}, {40}}, {"tensor 3", "rank 1 has tensor 3=\"", "160 bytes", "rank 0 has no tensor 3"}},
       {{{10}, {20, trestleInt32}, {30}}, {"tensor 1", "80 bytes (int32)", "80 bytes (float)"}}};
   for (const Row& row : rows) {
     ranks::on_threads({.ranks = 3, .transport = "shm"}, [&](int rank, trestleComm_t comm) {
@@ -241,7 +241,8 @@ TEST(GradientMisuse, RanksThatNameTensorsDifferently) {
     int tensor = 0;
     const char* name = rank == 0 ? "weight" : "bias";
     ASSERT_TRUE(succeeded(trestleGradRegister(grad, name, 1, trestleFloat32, &x, nullptr, &tensor)));
-    EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidUsage, {"tensor 0", name, "another name"}));
+    EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidUsage,
+                        {"rank 1 has tensor 0=\"bias\" of", "rank 0 has tensor 0=\"weight\" of"}));
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
 }
@@ -253,15 +254,16 @@ TEST(GradientMisuse, RanksThatAskForDifferentThings) {
     Model model(kThree, Memory::kTogether, rank);
     model.register_in(grad);
     EXPECT_TRUE(refused(trestleGradPlan(grad, rank == 2 ? "sync" : "wfbp"), trestleInvalidUsage,
-                        {"rank 2", "another policy", "rank 0"}));
+                        {"rank 2 has policy=sync, rank 0 has policy=wfbp"}));
     EXPECT_TRUE(refused(trestleGradPlan(grad, rank == 1 ? nullptr : "wfbp"), trestleInvalidArgument,
-                        {rank == 1 ? "policy is NULL" : "rank 1 refused the call"}));
+                        {rank == 1 ? "" : "GradPlan: rank 1 cannot take part: ", "policy is NULL"}));
     EXPECT_TRUE(succeeded(trestleGradPlan(grad, "wfbp")));
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
     config.op = rank == 0 ? trestleSum : trestleAvg;
     ASSERT_TRUE(succeeded(trestleGradCreate(&grad, &comm, 1, &config)));
     model.register_in(grad);
-    EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidUsage, {"rank 1", "another operator"}));
+    EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidUsage,
+                        {"rank 1 and 1 more have the config's op=avg, rank 0 has the config's op=sum"}));
     EXPECT_TRUE(succeeded(trestleGradDestroy(grad)));
   });
 }

@@ -1,4 +1,5 @@
 trestle_test(NAME base_test LABEL unit LIBS trestle_base SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/agree_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/collective_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/config_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/config_sources_test.cpp

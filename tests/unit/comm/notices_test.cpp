@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text/byte_text.h"
 #include "comm/watch/failure_listeners.h"
-#include "control_mesh/byte_text.h"
 #include "control_mesh/control_mesh.h"
 #include "control_mesh/letter_kind.h"
 

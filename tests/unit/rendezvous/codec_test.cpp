@@ -25,14 +25,10 @@ UniqueId sample_id(const std::vector<std::string>& addresses) {
 RankInfo sample_info(int32_t rank) {
   RankInfo info;
   info.rank = rank;
-  info.version = 100;
   info.place = {"node" + std::to_string(rank), "node/boot/4026531840", 77, "boot", {0xf0, 3}};
   info.pid = 4321;
   info.addresses = {{"tcp", "10.0.0.1:5000"}, {"shm", std::string("\0name", 5)}};
-  info.configuration_hash = 42;
-  info.agreed = {{"TRESTLE_ALGO", ""}, {"TRESTLE_EAGER", "16K"}};
-  info.rails = "eth0@25g,eth1";
-  info.topology_hash = 7;
+  info.agreed = {{"TRESTLE_ALGO", ""}, {"TRESTLE_EAGER", "16K"}, rails_fact("eth0@25g,eth1")};
   return info;
 }
 
@@ -78,7 +74,6 @@ TEST(RankInfoTest, RoundTrip) {
   EXPECT_EQ(encode(decoded.value()), encode(sample_info(3)));
   EXPECT_EQ(decoded.value().addresses, sample_info(3).addresses);
   EXPECT_EQ(decoded.value().agreed, sample_info(3).agreed);
-  EXPECT_EQ(decoded.value().rails, sample_info(3).rails);
   EXPECT_EQ(rank_name(decoded.value()), "rank 3 (host node3, pid 4321)");
 }
 
@@ -113,33 +108,21 @@ TEST(RankInfoTest, TokenIsTheSameWithinAProcess) {
 TEST(CompareTest, DifferencesAreNamed) {
   std::vector<RankInfo> infos = {sample_info(0), sample_info(1), sample_info(2)};
   EXPECT_TRUE(compare_configuration(infos).ok());
-  auto changed = infos;
-  changed[2].agreed[1].second = "64K";
-  Status status = compare_configuration(changed);
+  infos[2].agreed[1].value = "64K";
+  const Status status = compare_configuration(infos);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(
       status.error().message,
       "rank 2 (host node2, pid 4321) has TRESTLE_EAGER=64K, rank 0 (host node0, pid 4321) has TRESTLE_EAGER=16K; it "
       "must be the same on all ranks");
-  changed = infos;
-  changed[1].version = 10203;
-  status = compare_configuration(changed);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().message.find("Trestle version 1.2.3"), std::string::npos) << status.error().message;
-  changed = infos;
-  changed[1].topology_hash = 8;
-  EXPECT_FALSE(compare_configuration(changed).ok());
-  changed = infos;
-  changed[1].agreed.pop_back();
-  EXPECT_FALSE(compare_configuration(changed).ok());
 }
 
 TEST(CompareTest, RailsMayHaveOtherNamesButNotOtherDimensions) {
   const std::vector<RankInfo> infos = {sample_info(0), sample_info(1), sample_info(2)};
   const auto with = [&](const char* first, const char* third) {
     std::vector<RankInfo> changed = infos;
-    changed[0].rails = changed[1].rails = first;
-    changed[2].rails = third;
+    changed[0].agreed[2] = changed[1].agreed[2] = rails_fact(first);
+    changed[2].agreed[2] = rails_fact(third);
     return compare_configuration(changed);
   };
   EXPECT_TRUE(with("eth0@25g,eth1", "p1").ok());
@@ -157,8 +140,7 @@ TEST(CompareTest, RailsMayHaveOtherNamesButNotOtherDimensions) {
   EXPECT_FALSE(with("eth0", "eth0;eth0").ok());
   const Status unreadable = with("eth0", "eth0@fast");
   ASSERT_FALSE(unreadable.ok());
-  EXPECT_EQ(unreadable.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(unreadable.error().message.find("rank 2 (host node2, pid 4321) has TRESTLE_RAILS=eth0@fast: 'eth0@fast'"),
+  EXPECT_EQ(unreadable.error().message.find("rank 2 (host node2, pid 4321) has TRESTLE_RAILS=eth0@fast ('eth0@fast'"),
             0u)
       << unreadable.error().message;
 }

@@ -1,0 +1,157 @@
+#include "base/agree.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/hash.h"
+
+namespace trestle {
+namespace {
+
+constexpr const char* kSameEverywhere = "it must be the same on all ranks";
+constexpr size_t kMostBytes = size_t{64} << 20;  // that a rank says of its call
+
+std::string name_of(size_t rank, const RankNames& names) {
+  return rank < names.size() ? names[rank] : "rank " + std::to_string(rank);
+}
+
+const Fact* find_fact(const Facts& facts, const std::string& name) {
+  const auto found = std::ranges::find(facts, name, &Fact::name);
+  return found == facts.end() ? nullptr : &*found;
+}
+
+bool same_value(const Fact* a, const Fact* b) {
+  return a == nullptr || b == nullptr ? a == b : a->value == b->value;
+}
+
+// "TRESTLE_EAGER=64K", "no tensor 2"
+std::string shown(const std::string& name, const Fact* fact) {
+  if (fact == nullptr) return "no " + name;
+  const std::string& text = fact->shown.empty() ? fact->value : fact->shown;
+  return name + "=" + (text.empty() ? "(empty)" : text);
+}
+
+// The name of the first fact that differs; nullptr: none does.
+const std::string* first_difference(const Facts& facts, const Facts& first) {
+  for (const Fact& fact : first) {
+    if (!same_value(find_fact(facts, fact.name), &fact)) return &fact.name;
+  }
+  for (const Fact& fact : facts) {
+    if (find_fact(first, fact.name) == nullptr) return &fact.name;
+  }
+  return nullptr;
+}
+
+// What a rank says of its call.
+struct Said {
+  Error error{Code::kSuccess, ""};
+  Facts facts;
+};
+
+std::string encode(std::string_view function, const Facts& facts, const Status& own) {
+  ByteWriter out;
+  out.integer(static_cast<uint32_t>(own.ok() ? Code::kSuccess : own.error().code));
+  out.text(own.ok() ? "" : own.error().message);
+  Facts all = {{"the call", std::string(function)}};
+  all.insert(all.end(), facts.begin(), facts.end());
+  write(out, all);
+  return out.take();
+}
+
+// What follows the rank's bytes fills them up to the length of the longest.
+std::optional<Said> decode(std::string_view bytes) {
+  ByteReader in(bytes);
+  Said said;
+  said.error.code = static_cast<Code>(in.integer<uint32_t>());
+  said.error.message = in.text(bytes.size());
+  said.facts = read_facts(in, bytes.size());
+  if (!in.ok() || said.error.code < Code::kSuccess || said.error.code > kLastCode) return std::nullopt;
+  return said;
+}
+
+// A sentence of a call begins with its name, here before the rank.
+Error of_rank(const Error& error, const std::string& start, const std::string& rank) {
+  const std::string_view message = error.message;
+  const bool starts = message.starts_with(start);
+  return {error.code, start + rank + " cannot take part: " + std::string(message.substr(starts ? start.size() : 0))};
+}
+
+Status verdict(const std::vector<Said>& said, const std::string& start, const RankNames& names) {
+  std::vector<Facts> facts;
+  for (size_t r = 0; r < said.size(); ++r) {
+    if (said[r].error.code != Code::kSuccess) return of_rank(said[r].error, start, name_of(r, names));
+    facts.push_back(said[r].facts);
+  }
+  const Status same = compare_facts(facts, names);
+  return same.ok() ? same : Error{same.error().code, start + same.error().message};
+}
+
+}  // namespace
+
+std::string exact_text(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+void write(ByteWriter& out, const Facts& facts) {
+  out.integer(static_cast<uint32_t>(facts.size()));
+  for (const Fact& fact : facts) out.text(fact.name).text(fact.value).text(fact.shown).text(fact.rule);
+}
+
+Facts read_facts(ByteReader& in, size_t text_bytes) {
+  Facts facts;
+  for (uint32_t left = in.count(4 * sizeof(uint32_t)); left > 0 && in.ok(); --left) {
+    Fact& fact = facts.emplace_back();
+    for (std::string* text : {&fact.name, &fact.value, &fact.shown, &fact.rule}) *text = in.text(text_bytes);
+  }
+  return facts;
+}
+
+Status compare_facts(const std::vector<Facts>& by_rank, const RankNames& names) {
+  const Facts& first = by_rank.front();
+  for (size_t r = 1; r < by_rank.size(); ++r) {
+    const std::string* const name = by_rank[r] == first ? nullptr : first_difference(by_rank[r], first);
+    if (name == nullptr) continue;
+    const Fact* const theirs = find_fact(by_rank[r], *name);
+    const Fact* const ours = find_fact(first, *name);
+    const auto more = std::count_if(by_rank.begin() + static_cast<std::ptrdiff_t>(r) + 1, by_rank.end(),
+                                    [&](const Facts& facts) { return same_value(find_fact(facts, *name), theirs); });
+    const std::string& rule = (ours != nullptr ? ours : theirs)->rule;
+    return invalid_usage(name_of(r, names) + (more == 0 ? " has " : " and " + std::to_string(more) + " more have ") +
+                         shown(*name, theirs) + ", " + name_of(0, names) + " has " + shown(*name, ours) + "; " +
+                         (rule.empty() ? kSameEverywhere : rule));
+  }
+  return {};
+}
+
+Status agree(std::string_view function, const Facts& facts, const Status& own, const ExchangeBytes& exchange,
+             const RankNames& names) {
+  std::string mine = encode(function, facts, own);
+  const std::string head = ByteWriter().integer(Hasher().string(mine).digest()).integer(uint64_t{mine.size()}).take();
+  const std::string heads = TRY(exchange(head));
+  // Ranks that all say the same may go on from here, so nothing is allocated for them.
+  size_t longest = 0;
+  bool same = true;
+  for (std::string_view rest = heads; rest.size() >= head.size(); rest.remove_prefix(head.size())) {
+    ByteReader in(rest.substr(sizeof(uint64_t)));
+    longest = std::max<size_t>(longest, in.integer<uint64_t>());
+    same = same && rest.starts_with(head);
+  }
+  if (same) return own;
+  if (longest > kMostBytes)
+    return Error{Code::kRemoteError, "a rank says " + std::to_string(longest) + " bytes of its call"};
+  mine.resize(longest);
+  const std::string all = TRY(exchange(mine));
+  if (!own.ok()) return own;
+  std::vector<Said> said;
+  for (size_t at = 0; at < all.size(); at += longest) {
+    auto one = decode(std::string_view(all).substr(at, longest));
+    const size_t rank = at / longest;
+    if (!one) return Error{Code::kRemoteError, name_of(rank, names) + ": what it says of its call cannot be read"};
+    said.push_back(*std::move(one));
+  }
+  return verdict(said, std::string(function) + ": ", names);
+}
+
+}  // namespace trestle
