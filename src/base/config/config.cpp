@@ -9,7 +9,6 @@
 #include "base/config/config_nccl.h"
 #include "base/config/config_table.h"
 #include "base/fork.h"
-#include "base/hash.h"
 
 namespace trestle {
 namespace {
@@ -160,14 +159,6 @@ std::vector<Config::Value> agreed_values(const Config& config) {
     if (value.agreed) agreed.push_back(value);
   }
   return agreed;
-}
-
-uint64_t config_hash(const Config& config) {
-  Hasher hasher;
-  for (const Config::Value& value : config.values) {
-    if (value.agreed) hasher.string(value.name).string(value.text);
-  }
-  return hasher.digest();
 }
 
 }  // namespace trestle

@@ -103,9 +103,7 @@ const Result<Config>& process_config_result();
 // returned the error.
 const Config& process_config();
 
-// Hash over the rows marked agreed, equal on every host for equal configurations. If hashes differ, agreed_values of
-// both ranks tell which variable does.
-uint64_t config_hash(const Config& config);
+// The rows that must be equal on all ranks.
 std::vector<Config::Value> agreed_values(const Config& config);
 
 // "environment", "default", "NCCL_ALGO", "PATH:LINE", ...
