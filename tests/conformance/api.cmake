@@ -1,6 +1,7 @@
 # Tests of the public API. They use include/trestle/trestle.h and no other part of the library.
 if(TARGET trestle)
   add_library(trestle_api_calls STATIC
+    ${PROJECT_SOURCE_DIR}/tests/support/any_call.cpp
     ${PROJECT_SOURCE_DIR}/tests/support/device_memory.cpp
     ${PROJECT_SOURCE_DIR}/tests/support/ranks.cpp
     ${CMAKE_CURRENT_LIST_DIR}/buffers/api_buffer.cpp

@@ -104,54 +104,26 @@ void Execution::expect_result(Buffer& buffer, size_t at) const {
     buffer.expect({.at = at + static_cast<size_t>(r) * block, .image = sent_by(r).part(from, block)});
 }
 
+AnyCall Execution::made() const {
+  return {call_.collective, send_given_, recv_given_, call_.count, call_.type, call_.op, call_.root};
+}
+
 trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
+  AnyCall made = this->made();
   // Passes NULL for buffers that do not matter on a rank.
-  const bool spare = call_.seed % 2 == 0 && !call_.in_place;
-  switch (call_.collective) {
-    case trestleCollAllReduce:
-      return trestleAllReduce(send_given_, recv_given_, call_.count, call_.type, call_.op, comm, stream);
-    case trestleCollReduceScatter:
-      return trestleReduceScatter(send_given_, recv_given_, call_.count, call_.type, call_.op, comm, stream);
-    case trestleCollAllGather:
-      return trestleAllGather(send_given_, recv_given_, call_.count, call_.type, comm, stream);
-    case trestleCollBroadcast:
-      return trestleBroadcast(spare && rank_ != call_.root ? nullptr : send_given_, recv_given_, call_.count,
-                              call_.type, call_.root, comm, stream);
-    case trestleCollReduce:
-      return trestleReduce(send_given_, spare && rank_ != call_.root ? nullptr : recv_given_, call_.count, call_.type,
-                           call_.op, call_.root, comm, stream);
-    case trestleCollGather:
-      return trestleGather(send_given_, spare && rank_ != call_.root ? nullptr : recv_given_, call_.count, call_.type,
-                           call_.root, comm, stream);
-    case trestleCollScatter:
-      return trestleScatter(spare && rank_ != call_.root ? nullptr : send_given_, recv_given_, call_.count, call_.type,
-                            call_.root, comm, stream);
-    default:
-      return trestleAllToAll(send_given_, recv_given_, call_.count, call_.type, comm, stream);
+  if (call_.seed % 2 == 0 && !call_.in_place && has_root(call_.collective) && rank_ != call_.root) {
+    const bool sends = call_.collective == trestleCollReduce || call_.collective == trestleCollGather;
+    if (sends) {
+      made.recv = nullptr;
+    } else {
+      made.send = nullptr;
+    }
   }
+  return ::start(made, comm, stream);
 }
 
 trestleResult_t Execution::init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
-  const size_t count = call_.count;
-  switch (call_.collective) {
-    case trestleCollAllReduce:
-      return trestleAllReduceInit(send_given_, recv_given_, count, call_.type, call_.op, comm, stream, request);
-    case trestleCollReduceScatter:
-      return trestleReduceScatterInit(send_given_, recv_given_, count, call_.type, call_.op, comm, stream, request);
-    case trestleCollAllGather:
-      return trestleAllGatherInit(send_given_, recv_given_, count, call_.type, comm, stream, request);
-    case trestleCollBroadcast:
-      return trestleBroadcastInit(send_given_, recv_given_, count, call_.type, call_.root, comm, stream, request);
-    case trestleCollReduce:
-      return trestleReduceInit(send_given_, recv_given_, count, call_.type, call_.op, call_.root, comm, stream,
-                               request);
-    case trestleCollGather:
-      return trestleGatherInit(send_given_, recv_given_, count, call_.type, call_.root, comm, stream, request);
-    case trestleCollScatter:
-      return trestleScatterInit(send_given_, recv_given_, count, call_.type, call_.root, comm, stream, request);
-    default:
-      return trestleAllToAllInit(send_given_, recv_given_, count, call_.type, comm, stream, request);
-  }
+  return ::init(made(), comm, stream, request);
 }
 
 void Execution::spoil() {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "conformance/buffers/api_buffer.h"
+#include "support/any_call.h"
 
 namespace api {
 
@@ -47,6 +48,7 @@ class Execution {
   std::string verify();
 
  private:
+  AnyCall made() const;
   size_t sent_elements(int rank) const;
   size_t received_elements() const;
   Image sent_by(int rank) const;

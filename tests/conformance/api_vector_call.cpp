@@ -163,56 +163,18 @@ void VectorExecution::expect_result(Buffer& buffer, size_t at) const {
   }
 }
 
-trestleResult_t VectorExecution::call_it(const List& sent, const List& received, trestleComm_t comm,
-                                         trestleStream_t stream) const {
-  const size_t* sdispls = displs_of(sent);
-  const size_t* rdispls = displs_of(received);
-  switch (call_.collective) {
-    case trestleCollAllGatherV:
-      return trestleAllGatherV(send_given_, own_count(), recv_given_, received.given(), rdispls, call_.type, comm,
-                               stream);
-    case trestleCollReduceScatterV:
-      return trestleReduceScatterV(send_given_, recv_given_, sent.given(), call_.type, call_.op, comm, stream);
-    case trestleCollAllToAllV:
-      return trestleAllToAllV(send_given_, sent.given(), sdispls, recv_given_, received.given(), rdispls, call_.type,
-                              comm, stream);
-    case trestleCollGatherV:
-      return trestleGatherV(send_given_, own_count(), is_root() ? recv_given_ : nullptr, received.given(), rdispls,
-                            call_.type, call_.root, comm, stream);
-    default:
-      return trestleScatterV(is_root() ? send_given_ : nullptr, sent.given(), sdispls, recv_given_, own_count(),
-                             call_.type, call_.root, comm, stream);
-  }
-}
-
-trestleResult_t VectorExecution::init_it(const List& sent, const List& received, trestleComm_t comm,
-                                         trestleStream_t stream, trestleRequest_t* request) const {
-  const size_t* sdispls = displs_of(sent);
-  const size_t* rdispls = displs_of(received);
-  switch (call_.collective) {
-    case trestleCollAllGatherV:
-      return trestleAllGatherVInit(send_given_, own_count(), recv_given_, received.given(), rdispls, call_.type, comm,
-                                   stream, request);
-    case trestleCollReduceScatterV:
-      return trestleReduceScatterVInit(send_given_, recv_given_, sent.given(), call_.type, call_.op, comm, stream,
-                                       request);
-    case trestleCollAllToAllV:
-      return trestleAllToAllVInit(send_given_, sent.given(), sdispls, recv_given_, received.given(), rdispls,
-                                  call_.type, comm, stream, request);
-    case trestleCollGatherV:
-      return trestleGatherVInit(send_given_, own_count(), recv_given_, received.given(), rdispls, call_.type,
-                                call_.root, comm, stream, request);
-    default:
-      return trestleScatterVInit(send_given_, sent.given(), sdispls, recv_given_, own_count(), call_.type, call_.root,
-                                 comm, stream, request);
-  }
-}
-
 trestleResult_t VectorExecution::issue(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
   List sent = sent_;
   List received = received_;
-  const trestleResult_t result =
-      request == nullptr ? call_it(sent, received, comm, stream) : init_it(sent, received, comm, stream, request);
+  AnyCall made{call_.collective, send_given_, recv_given_, own_count(), call_.type, call_.op, call_.root};
+  made.sendcounts = sent.given();
+  made.sdispls = displs_of(sent);
+  made.recvcounts = call_.collective == trestleCollReduceScatterV ? sent.given() : received.given();
+  made.rdispls = displs_of(received);
+  // Buffers that do not matter on a rank are NULL in one of the two.
+  if (request == nullptr && !is_root() && call_.collective == trestleCollGatherV) made.recv = nullptr;
+  if (request == nullptr && !is_root() && call_.collective == trestleCollScatterV) made.send = nullptr;
+  const trestleResult_t result = request == nullptr ? ::start(made, comm, stream) : ::init(made, comm, stream, request);
   for (List* list : {&sent, &received}) {
     std::fill(list->counts.begin(), list->counts.end(), SIZE_MAX);
     std::fill(list->displs.begin(), list->displs.end(), SIZE_MAX);

@@ -62,9 +62,6 @@ class VectorExecution {
     const size_t* given() const { return counts.empty() ? nullptr : counts.data(); }
   };
   trestleResult_t issue(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-  trestleResult_t call_it(const List& sent, const List& received, trestleComm_t comm, trestleStream_t stream) const;
-  trestleResult_t init_it(const List& sent, const List& received, trestleComm_t comm, trestleStream_t stream,
-                          trestleRequest_t* request) const;
   const size_t* displs_of(const List& list) const {
     return call_.displacements == Displacements::kNull || list.counts.empty() ? nullptr : list.displs.data();
   }

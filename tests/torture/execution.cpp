@@ -80,28 +80,41 @@ void Execution::refill() {
   for (const Piece& piece : shape_.send.pieces) paint(send_.data + (at + piece.at) * size, piece);
 }
 
-Arguments Execution::arguments(trestleComm_t comm, trestleStream_t stream) {
+AnyCall Execution::made() const {
   const size_t size = size_of(call_.type);
-  Arguments a{send_.data, recv_.data, op_, comm, stream};
+  AnyCall made{call_.collective, send_.data, recv_.data, call_.count, call_.type, op_, call_.root};
   if (in_place_) {
-    a.send = send_.data + shape_.send_at * size;
-    a.recv = send_.data + shape_.recv_at * size;
+    made.send = send_.data + shape_.send_at * size;
+    made.recv = send_.data + shape_.recv_at * size;
   }
-  if (first_ != nullptr) a.send = first_->in_place_ ? first_->send_.data : first_->recv_.data;
-  return a;
+  if (first_ != nullptr) made.send = first_->in_place_ ? first_->send_.data : first_->recv_.data;
+  if (!is_vector(call_.collective)) return made;
+  if (call_.collective != trestleCollAllToAllV) made.count = call_.counts[static_cast<size_t>(rank_)];
+  made.sendcounts = shape_.sendcounts.data();
+  made.sdispls = shape_.sdispls_or_null();
+  made.recvcounts = shape_.recvcounts.data();
+  made.rdispls = shape_.rdispls_or_null();
+  return made;
 }
 
 trestleResult_t Execution::start(trestleComm_t comm, trestleStream_t stream) {
-  return call_once(call_, shape_, rank_, arguments(comm, stream));
+  const AnyCall call = made();
+  if (call_.collective != trestleCollSendRecv) return ::start(call, comm, stream);
+  if (rank_ == call_.root) {
+    const trestleResult_t result = trestleSend(call.send, call.count, call.type, call_.peer, comm, stream);
+    if (result != trestleSuccess) return result;
+  }
+  if (rank_ != call_.peer) return trestleSuccess;
+  return trestleRecv(call.recv, call.count, call.type, call_.root, comm, stream);
 }
 
 trestleResult_t Execution::init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
-  return call_init(call_, shape_, rank_, arguments(comm, stream), request);
+  return ::init(made(), comm, stream, request);
 }
 
 trestleResult_t Execution::init_halves(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request) {
-  const Arguments a = arguments(comm, stream);
-  return trestleAllReduceStartInit(a.send, a.recv, call_.count, call_.type, a.op, a.comm, a.stream, request);
+  const AnyCall call = made();
+  return trestleAllReduceStartInit(call.send, call.recv, call.count, call.type, call.op, comm, stream, request);
 }
 
 trestleResult_t Execution::make_operator(trestleComm_t comm) {

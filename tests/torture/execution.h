@@ -9,24 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "support/any_call.h"
 #include "torture/call.h"
 #include "torture/memory.h"
 
 namespace torture {
 
 using Arenas = std::array<std::unique_ptr<Arena>, kMemories>;
-
-// The arguments of a trestle call, for any collective.
-struct Arguments {
-  const void* send = nullptr;
-  void* recv = nullptr;
-  trestleRedOp_t op = trestleSum;
-  trestleComm_t comm = nullptr;
-  trestleStream_t stream = nullptr;
-};
-trestleResult_t call_once(const Call& call, const Shape& shape, int rank, const Arguments& arguments);
-trestleResult_t call_init(const Call& call, const Shape& shape, int rank, const Arguments& arguments,
-                          trestleRequest_t* request);
 
 class Execution {
  public:
@@ -43,7 +32,8 @@ class Execution {
   trestleResult_t init(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
   // Makes an all-reduce in two halves.
   trestleResult_t init_halves(trestleComm_t comm, trestleStream_t stream, trestleRequest_t* request);
-  Arguments arguments(trestleComm_t comm, trestleStream_t stream);
+  // The call with its arguments on this rank.
+  AnyCall made() const;
   // Restores the contents before the call, so that it may run again.
   void refill();
 

@@ -204,11 +204,12 @@ bool Lane::do_decomposed(const Action& action) {
   if (kept == nullptr) return false;
   Execution& execution = *kept;
   remember(std::move(kept), call.comm, stream);
-  const Arguments a = execution.arguments(comm, handle_of(stream));
+  const AnyCall made = execution.made();
   trestleRequest_t request = nullptr;
   {
     const Scope scope(call.config, plan_.may_wait_forever());
-    if (!good(trestleAllReduceStart(a.send, a.recv, call.count, call.type, a.op, a.comm, a.stream, &request),
+    if (!good(trestleAllReduceStart(made.send, made.recv, call.count, call.type, made.op, comm, handle_of(stream),
+                                    &request),
               to_string(call).c_str()))
       return false;
   }
@@ -217,7 +218,7 @@ bool Lane::do_decomposed(const Action& action) {
   if (action.number >= 2) {
     if (!await(request, by_test) || !halves(action, execution)) return false;
   }
-  if (!good(trestleAllReduceFinish(request, a.stream), "AllReduceFinish")) return false;
+  if (!good(trestleAllReduceFinish(request, handle_of(stream)), "AllReduceFinish")) return false;
   if (!await(request, by_test)) return false;
   verify(execution);
   return good(trestleRequestFree(request), "RequestFree");

@@ -2,12 +2,12 @@
 # run longer by hand (options: beginning of main.cpp).
 if(TARGET trestle AND SODIUM_FOUND)
   add_executable(torture
+    ${PROJECT_SOURCE_DIR}/tests/support/any_call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/call.cpp
     ${CMAKE_CURRENT_LIST_DIR}/elements.cpp
     ${CMAKE_CURRENT_LIST_DIR}/execution.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fault.cpp
     ${CMAKE_CURRENT_LIST_DIR}/flood.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/issue.cpp
     ${CMAKE_CURRENT_LIST_DIR}/job.cpp
     ${CMAKE_CURRENT_LIST_DIR}/lane.cpp
     ${CMAKE_CURRENT_LIST_DIR}/lane_calls.cpp

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "conformance/api_vector_call.h"
@@ -19,34 +20,14 @@ using Sizes = std::vector<size_t>;  // none: NULL
 float sent[30];
 float received[30];
 
-enum class Function {
-  kAllReduce,
-  kReduceScatter,
-  kAllGather,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kSend,
-  kRecv,
-  kBarrier,
-  kPredictTime,
-  kAllGatherV,
-  kReduceScatterV,
-  kAllToAllV,
-  kGatherV,
-  kScatterV
-};
-using enum Function;
-constexpr const char* kNames[] = {
-    "AllReduce:",  "ReduceScatter:",  "AllGather:", "Broadcast:", "Reduce:",  "AllToAll:",
-    "Gather:",     "Scatter:",        "Send:",      "Recv:",      "Barrier:", "PredictTime:",
-    "AllGatherV:", "ReduceScatterV:", "AllToAllV:", "GatherV:",   "ScatterV:"};
+// Besides the collectives.
+constexpr auto kSend = static_cast<trestleCollective_t>(100);
+constexpr auto kRecv = static_cast<trestleCollective_t>(101);
+constexpr auto kPredictTime = static_cast<trestleCollective_t>(102);
 
 // A call as a program may write it. The arguments that are not given are right for rank 0 of two or three.
 struct RawCall {
-  Function function;
+  trestleCollective_t function;
   float* send = sent;
   float* recv = received;
   size_t count = 1;  // of the v-variants: of rank 0's own block
@@ -70,49 +51,42 @@ const size_t* list(const Sizes& sizes) {
   return sizes.empty() ? nullptr : sizes.data();
 }
 
+// Of the function, as sentences begin.
+std::string name_of(trestleCollective_t function) {
+  static const std::map<trestleCollective_t, std::string> kNames = {{trestleCollAllReduce, "AllReduce:"},
+                                                                    {trestleCollReduceScatter, "ReduceScatter:"},
+                                                                    {trestleCollAllGather, "AllGather:"},
+                                                                    {trestleCollBroadcast, "Broadcast:"},
+                                                                    {trestleCollReduce, "Reduce:"},
+                                                                    {trestleCollAllToAll, "AllToAll:"},
+                                                                    {trestleCollGather, "Gather:"},
+                                                                    {trestleCollScatter, "Scatter:"},
+                                                                    {trestleCollBarrier, "Barrier:"},
+                                                                    {trestleCollAllGatherV, "AllGatherV:"},
+                                                                    {trestleCollReduceScatterV, "ReduceScatterV:"},
+                                                                    {trestleCollAllToAllV, "AllToAllV:"},
+                                                                    {trestleCollGatherV, "GatherV:"},
+                                                                    {trestleCollScatterV, "ScatterV:"},
+                                                                    {kSend, "Send:"},
+                                                                    {kRecv, "Recv:"},
+                                                                    {kPredictTime, "PredictTime:"}};
+  return kNames.at(function);
+}
+
 trestleResult_t make_call(const RawCall& c, trestleComm_t comm) {
   const auto type = static_cast<trestleDataType_t>(c.type);
-  const auto op = static_cast<trestleRedOp_t>(c.op);
   if (!c.comm) comm = nullptr;
   double time = 0;
-  switch (c.function) {
-    case kAllReduce:
-      return trestleAllReduce(c.send, c.recv, c.count, type, op, comm, nullptr);
-    case kReduceScatter:
-      return trestleReduceScatter(c.send, c.recv, c.count, type, op, comm, nullptr);
-    case kAllGather:
-      return trestleAllGather(c.send, c.recv, c.count, type, comm, nullptr);
-    case kBroadcast:
-      return trestleBroadcast(c.send, c.recv, c.count, type, c.root, comm, nullptr);
-    case kReduce:
-      return trestleReduce(c.send, c.recv, c.count, type, op, c.root, comm, nullptr);
-    case kAllToAll:
-      return trestleAllToAll(c.send, c.recv, c.count, type, comm, nullptr);
-    case kGather:
-      return trestleGather(c.send, c.recv, c.count, type, c.root, comm, nullptr);
-    case kScatter:
-      return trestleScatter(c.send, c.recv, c.count, type, c.root, comm, nullptr);
-    case kSend:
-      return trestleSend(c.send, c.count, type, c.root, comm, nullptr);
-    case kRecv:
-      return trestleRecv(c.recv, c.count, type, c.root, comm, nullptr);
-    case kBarrier:
-      return trestleBarrier(comm, nullptr);
-    case kPredictTime:
-      return trestlePredictTime(comm, c.predicted, c.count, type, &time);
-    case kAllGatherV:
-      return trestleAllGatherV(c.send, c.count, c.recv, list(c.counts), list(c.displs), type, comm, nullptr);
-    case kReduceScatterV:
-      return trestleReduceScatterV(c.send, c.recv, list(c.counts), type, op, comm, nullptr);
-    case kAllToAllV:
-      return trestleAllToAllV(c.send, list(c.counts), list(c.displs), c.recv, list(c.recv_counts), list(c.recv_displs),
-                              type, comm, nullptr);
-    case kGatherV:
-      return trestleGatherV(c.send, c.count, c.recv, list(c.counts), list(c.displs), type, c.root, comm, nullptr);
-    case kScatterV:
-      return trestleScatterV(c.send, list(c.counts), list(c.displs), c.recv, c.count, type, c.root, comm, nullptr);
-  }
-  return trestleSuccess;
+  if (c.function == kSend) return trestleSend(c.send, c.count, type, c.root, comm, nullptr);
+  if (c.function == kRecv) return trestleRecv(c.recv, c.count, type, c.root, comm, nullptr);
+  if (c.function == kPredictTime) return trestlePredictTime(comm, c.predicted, c.count, type, &time);
+  AnyCall made{c.function, c.send, c.recv, c.count, type, static_cast<trestleRedOp_t>(c.op), c.root};
+  made.sendcounts = list(c.counts);
+  made.sdispls = list(c.displs);
+  const bool both = c.function == trestleCollAllToAllV;
+  made.recvcounts = list(both ? c.recv_counts : c.counts);
+  made.rdispls = list(both ? c.recv_displs : c.displs);
+  return start(made, comm, nullptr);
 }
 
 // Makes one call on all ranks.
@@ -137,7 +111,7 @@ void expect_all_refused(size_t n, const std::vector<BadCollective>& calls) {
         ASSERT_TRUE(succeeded(trestleCommInitAll(comms.data(), static_cast<int>(n), nullptr)));
         for (const BadCollective& bad : calls) {
           std::vector<std::string> facts = bad.facts;
-          facts.emplace_back(kNames[static_cast<size_t>(bad.call.function)]);
+          facts.push_back(name_of(bad.call.function));
           EXPECT_TRUE(refused(make_call(bad.call, comms[0]), trestleInvalidArgument, facts))
               << facts.back() << " " << facts.front();
           trestleResult_t state = trestleInternalError;
@@ -154,72 +128,74 @@ void expect_all_refused(size_t n, const std::vector<BadCollective>& calls) {
 }
 
 TEST(ApiBadCollectives, Arguments) {
-  expect_all_refused(2, {{{.function = kAllReduce, .send = nullptr}, {"send"}},
-                         {{.function = kAllReduce, .recv = nullptr}, {"receive"}},
-                         {{.function = kAllReduce, .comm = false}, {"comm"}},
-                         {{.function = kAllReduce, .type = 12}, {"type", "12"}},
-                         {{.function = kAllReduce, .type = -1}, {"type", "-1"}},
-                         {{.function = kAllReduce, .type = 263}, {"type", "263"}},
-                         {{.function = kAllReduce, .op = 5}, {"operator", "5"}},
-                         {{.function = kAllReduce, .op = 256}, {"operator", "256"}},
-                         {{.function = kReduceScatter, .send = nullptr}, {"send"}},
-                         {{.function = kAllGather, .recv = nullptr}, {"receive"}},
-                         {{.function = kAllGather, .type = 12}, {"type"}},
-                         {{.function = kBroadcast, .root = 2}, {"root", "2"}},
-                         {{.function = kBroadcast, .root = -1}, {"root", "-1"}},
-                         {{.function = kBroadcast, .send = nullptr, .root = 0}, {"send"}},
-                         {{.function = kBroadcast, .recv = nullptr}, {"receive"}},
-                         {{.function = kReduce, .recv = nullptr, .root = 0}, {"receive"}},
-                         {{.function = kReduce, .root = 9}, {"root", "9"}},
-                         {{.function = kAllToAll, .send = nullptr}, {"send"}},
-                         {{.function = kGather, .root = 3}, {"root", "3"}},
-                         {{.function = kGather, .send = nullptr}, {"send"}},
-                         {{.function = kGather, .recv = nullptr, .root = 0}, {"receive"}},
-                         {{.function = kGather, .send = received + 1, .count = 4, .root = 0}, {"overlap", "in place"}},
-                         {{.function = kScatter, .root = -1}, {"root", "-1"}},
-                         {{.function = kScatter, .send = nullptr, .root = 0}, {"send"}},
-                         {{.function = kScatter, .recv = nullptr}, {"receive"}},
-                         {{.function = kScatter, .comm = false}, {"comm"}},
-                         {{.function = kScatter, .recv = sent + 4, .count = 4, .root = 0}, {"overlap"}},
-                         {{.function = kSend, .send = nullptr}, {"buffer"}},
-                         {{.function = kSend, .root = 2}, {"peer", "2"}},
-                         {{.function = kRecv, .root = -1}, {"peer", "-1"}},
-                         {{.function = kRecv, .recv = nullptr}, {"buffer"}},
-                         {{.function = kBarrier, .comm = false}, {"comm"}}});
+  expect_all_refused(
+      2, {{{.function = trestleCollAllReduce, .send = nullptr}, {"send"}},
+          {{.function = trestleCollAllReduce, .recv = nullptr}, {"receive"}},
+          {{.function = trestleCollAllReduce, .comm = false}, {"comm"}},
+          {{.function = trestleCollAllReduce, .type = 12}, {"type", "12"}},
+          {{.function = trestleCollAllReduce, .type = -1}, {"type", "-1"}},
+          {{.function = trestleCollAllReduce, .type = 263}, {"type", "263"}},
+          {{.function = trestleCollAllReduce, .op = 5}, {"operator", "5"}},
+          {{.function = trestleCollAllReduce, .op = 256}, {"operator", "256"}},
+          {{.function = trestleCollReduceScatter, .send = nullptr}, {"send"}},
+          {{.function = trestleCollAllGather, .recv = nullptr}, {"receive"}},
+          {{.function = trestleCollAllGather, .type = 12}, {"type"}},
+          {{.function = trestleCollBroadcast, .root = 2}, {"root", "2"}},
+          {{.function = trestleCollBroadcast, .root = -1}, {"root", "-1"}},
+          {{.function = trestleCollBroadcast, .send = nullptr, .root = 0}, {"send"}},
+          {{.function = trestleCollBroadcast, .recv = nullptr}, {"receive"}},
+          {{.function = trestleCollReduce, .recv = nullptr, .root = 0}, {"receive"}},
+          {{.function = trestleCollReduce, .root = 9}, {"root", "9"}},
+          {{.function = trestleCollAllToAll, .send = nullptr}, {"send"}},
+          {{.function = trestleCollGather, .root = 3}, {"root", "3"}},
+          {{.function = trestleCollGather, .send = nullptr}, {"send"}},
+          {{.function = trestleCollGather, .recv = nullptr, .root = 0}, {"receive"}},
+          {{.function = trestleCollGather, .send = received + 1, .count = 4, .root = 0}, {"overlap", "in place"}},
+          {{.function = trestleCollScatter, .root = -1}, {"root", "-1"}},
+          {{.function = trestleCollScatter, .send = nullptr, .root = 0}, {"send"}},
+          {{.function = trestleCollScatter, .recv = nullptr}, {"receive"}},
+          {{.function = trestleCollScatter, .comm = false}, {"comm"}},
+          {{.function = trestleCollScatter, .recv = sent + 4, .count = 4, .root = 0}, {"overlap"}},
+          {{.function = kSend, .send = nullptr}, {"buffer"}},
+          {{.function = kSend, .root = 2}, {"peer", "2"}},
+          {{.function = kRecv, .root = -1}, {"peer", "-1"}},
+          {{.function = kRecv, .recv = nullptr}, {"buffer"}},
+          {{.function = trestleCollBarrier, .comm = false}, {"comm"}}});
 }
 
 // Counts whose bytes overflow: of one buffer, of the blocks of both ranks, and counts that wrap around to a few bytes.
 TEST(ApiBadCollectives, CountsThatOverflow) {
   constexpr size_t kTwoTo62 = size_t{1} << 62;
   const trestleCollective_t gather = trestleCollAllGather;
-  expect_all_refused(2, {{{.function = kAllReduce, .count = SIZE_MAX / 2}, {"count"}},
-                         {{.function = kAllReduce, .count = kTwoTo62 + 1}, {"count"}},
-                         {{.function = kReduceScatter, .count = SIZE_MAX / 4}, {"count"}},
-                         {{.function = kAllGather, .count = SIZE_MAX / 4}, {"count"}},
-                         {{.function = kAllGather, .count = kTwoTo62}, {"count"}},
-                         {{.function = kAllGather, .count = SIZE_MAX / 2 + 3, .type = trestleInt8}, {"count"}},
-                         {{.function = kAllToAll, .count = SIZE_MAX / 4}, {"count"}},
-                         {{.function = kAllToAll, .count = kTwoTo62 + 1}, {"count"}},
-                         {{.function = kGather, .count = static_cast<size_t>(-3), .root = 0}, {"count"}},
-                         {{.function = kSend, .count = SIZE_MAX / 2}, {"count"}},
-                         {{.function = kSend, .count = kTwoTo62 + 1}, {"count"}},
-                         {{.function = kRecv, .count = kTwoTo62 + 1}, {"count"}},
-                         {{.function = kPredictTime, .count = SIZE_MAX / 2}, {"count"}},
-                         {{.function = kPredictTime, .count = kTwoTo62 + 1, .predicted = gather}, {"count"}}});
+  expect_all_refused(2,
+                     {{{.function = trestleCollAllReduce, .count = SIZE_MAX / 2}, {"count"}},
+                      {{.function = trestleCollAllReduce, .count = kTwoTo62 + 1}, {"count"}},
+                      {{.function = trestleCollReduceScatter, .count = SIZE_MAX / 4}, {"count"}},
+                      {{.function = trestleCollAllGather, .count = SIZE_MAX / 4}, {"count"}},
+                      {{.function = trestleCollAllGather, .count = kTwoTo62}, {"count"}},
+                      {{.function = trestleCollAllGather, .count = SIZE_MAX / 2 + 3, .type = trestleInt8}, {"count"}},
+                      {{.function = trestleCollAllToAll, .count = SIZE_MAX / 4}, {"count"}},
+                      {{.function = trestleCollAllToAll, .count = kTwoTo62 + 1}, {"count"}},
+                      {{.function = trestleCollGather, .count = static_cast<size_t>(-3), .root = 0}, {"count"}},
+                      {{.function = kSend, .count = SIZE_MAX / 2}, {"count"}},
+                      {{.function = kSend, .count = kTwoTo62 + 1}, {"count"}},
+                      {{.function = kRecv, .count = kTwoTo62 + 1}, {"count"}},
+                      {{.function = kPredictTime, .count = SIZE_MAX / 2}, {"count"}},
+                      {{.function = kPredictTime, .count = kTwoTo62 + 1, .predicted = gather}, {"count"}}});
 }
 
 TEST(ApiBadCollectives, RootedBlocks) {
   const auto minus_3 = static_cast<size_t>(-3);
-  expect_all_refused(3,
-                     {{{.function = kGatherV, .root = 7}, {"root", "7"}},
-                      {{.function = kGatherV, .root = 0, .counts = {}}, {"recvcounts", "NULL"}},
-                      {{.function = kGatherV, .count = 2, .root = 0}, {"sendcount is 2", "recvcounts[0] is 1"}},
-                      {{.function = kGatherV, .count = minus_3, .counts = {}}, {"-3"}},
-                      {{.function = kGatherV, .send = nullptr, .count = 2, .counts = {}}, {"send"}},
-                      {{.function = kScatterV, .root = 0, .counts = {}}, {"sendcounts", "NULL"}},
-                      {{.function = kScatterV, .count = 2, .root = 0}, {"recvcount is 2", "sendcounts[0] is 1"}},
-                      {{.function = kScatterV, .send = nullptr, .count = 0, .root = 0, .counts = {0, 1, 1}}, {"send"}},
-                      {{.function = kScatterV, .type = 99, .root = 0}, {"type", "99"}}});
+  expect_all_refused(
+      3, {{{.function = trestleCollGatherV, .root = 7}, {"root", "7"}},
+          {{.function = trestleCollGatherV, .root = 0, .counts = {}}, {"recvcounts", "NULL"}},
+          {{.function = trestleCollGatherV, .count = 2, .root = 0}, {"sendcount is 2", "recvcounts[0] is 1"}},
+          {{.function = trestleCollGatherV, .count = minus_3, .counts = {}}, {"-3"}},
+          {{.function = trestleCollGatherV, .send = nullptr, .count = 2, .counts = {}}, {"send"}},
+          {{.function = trestleCollScatterV, .root = 0, .counts = {}}, {"sendcounts", "NULL"}},
+          {{.function = trestleCollScatterV, .count = 2, .root = 0}, {"recvcount is 2", "sendcounts[0] is 1"}},
+          {{.function = trestleCollScatterV, .send = nullptr, .count = 0, .root = 0, .counts = {0, 1, 1}}, {"send"}},
+          {{.function = trestleCollScatterV, .type = 99, .root = 0}, {"type", "99"}}});
 }
 
 TEST(ApiBadCollectives, BlocksOfAllRanks) {
@@ -227,31 +203,33 @@ TEST(ApiBadCollectives, BlocksOfAllRanks) {
   constexpr size_t kTwoTo59 = size_t{1} << 59;
   const Sizes twos = {2, 2, 2};
   expect_all_refused(
-      3, {{{.function = kAllGatherV, .counts = {}}, {"recvcounts", "NULL"}},
-          {{.function = kAllGatherV, .counts = {1, minus_3, 1}}, {"recvcounts[1] is -3"}},
-          {{.function = kAllGatherV, .displs = {0, 1, minus_3}}, {"displs[2] is -3"}},
-          {{.function = kAllGatherV, .counts = {1, 1, SIZE_MAX / 2}}, {"rank 2", "overflow"}},
-          {{.function = kAllGatherV, .counts = {1, kTwoTo59, kTwoTo59}}, {"rank 2", "overflow"}},
-          {{.function = kAllGatherV, .counts = {1, 2, 1}, .displs = {0, 2 * kTwoTo59 - 1, 1}}, {"rank 1", "overflow"}},
-          {{.function = kAllGatherV, .count = 4, .counts = {4, 2, 2}, .displs = {2, 0, 5}},
-           {"0 (elements 2 to 5)", "2 (elements 5 to 6)", "overlap"}},
-          {{.function = kAllGatherV, .count = 10, .counts = {10, 1, 1}, .displs = {0, 3, 20}},
-           {"0 (elements 0 to 9)", "1 (elements 3 to 3)", "overlap"}},
-          {{.function = kAllGatherV, .count = 2}, {"sendcount is 2", "recvcounts[0] is 1"}},
-          {{.function = kAllGatherV, .recv = nullptr, .count = 0, .counts = {0, 1, 0}}, {"receive"}},
-          {{.function = kAllGatherV, .send = received + 1, .count = 2, .counts = twos}, {"overlap", "in place"}},
-          {{.function = kReduceScatterV, .counts = {}}, {"recvcounts", "NULL"}},
-          {{.function = kReduceScatterV, .op = 77}, {"operator", "77"}},
-          {{.function = kReduceScatterV, .recv = sent + 2, .counts = twos}, {"overlap"}},
-          {{.function = kReduceScatterV, .send = nullptr}, {"send"}},
-          {{.function = kAllToAllV, .counts = {}}, {"sendcounts", "NULL"}},
-          {{.function = kAllToAllV, .recv_counts = {}}, {"recvcounts", "NULL"}},
-          {{.function = kAllToAllV, .recv_counts = {2, 1, 1}}, {"sendcounts[0] is 1", "recvcounts[0] is 2"}},
-          {{.function = kAllToAllV, .displs = {0, minus_3, 2}}, {"sdispls[1] is -3"}},
-          {{.function = kAllToAllV, .recv_counts = {1, 2, 1}, .recv_displs = {0, 1, 2}},
-           {"1 (elements 1 to 2)", "2 (elements 2 to 2)", "overlap"}},
-          {{.function = kAllToAllV, .recv = sent, .recv_counts = {1, 2, 1}}, {"in place", "sdispls"}},
-          {{.function = kAllToAllV, .recv = nullptr}, {"receive"}}});
+      3,
+      {{{.function = trestleCollAllGatherV, .counts = {}}, {"recvcounts", "NULL"}},
+       {{.function = trestleCollAllGatherV, .counts = {1, minus_3, 1}}, {"recvcounts[1] is -3"}},
+       {{.function = trestleCollAllGatherV, .displs = {0, 1, minus_3}}, {"displs[2] is -3"}},
+       {{.function = trestleCollAllGatherV, .counts = {1, 1, SIZE_MAX / 2}}, {"rank 2", "overflow"}},
+       {{.function = trestleCollAllGatherV, .counts = {1, kTwoTo59, kTwoTo59}}, {"rank 2", "overflow"}},
+       {{.function = trestleCollAllGatherV, .counts = {1, 2, 1}, .displs = {0, 2 * kTwoTo59 - 1, 1}},
+        {"rank 1", "overflow"}},
+       {{.function = trestleCollAllGatherV, .count = 4, .counts = {4, 2, 2}, .displs = {2, 0, 5}},
+        {"0 (elements 2 to 5)", "2 (elements 5 to 6)", "overlap"}},
+       {{.function = trestleCollAllGatherV, .count = 10, .counts = {10, 1, 1}, .displs = {0, 3, 20}},
+        {"0 (elements 0 to 9)", "1 (elements 3 to 3)", "overlap"}},
+       {{.function = trestleCollAllGatherV, .count = 2}, {"sendcount is 2", "recvcounts[0] is 1"}},
+       {{.function = trestleCollAllGatherV, .recv = nullptr, .count = 0, .counts = {0, 1, 0}}, {"receive"}},
+       {{.function = trestleCollAllGatherV, .send = received + 1, .count = 2, .counts = twos}, {"overlap", "in place"}},
+       {{.function = trestleCollReduceScatterV, .counts = {}}, {"recvcounts", "NULL"}},
+       {{.function = trestleCollReduceScatterV, .op = 77}, {"operator", "77"}},
+       {{.function = trestleCollReduceScatterV, .recv = sent + 2, .counts = twos}, {"overlap"}},
+       {{.function = trestleCollReduceScatterV, .send = nullptr}, {"send"}},
+       {{.function = trestleCollAllToAllV, .counts = {}}, {"sendcounts", "NULL"}},
+       {{.function = trestleCollAllToAllV, .recv_counts = {}}, {"recvcounts", "NULL"}},
+       {{.function = trestleCollAllToAllV, .recv_counts = {2, 1, 1}}, {"sendcounts[0] is 1", "recvcounts[0] is 2"}},
+       {{.function = trestleCollAllToAllV, .displs = {0, minus_3, 2}}, {"sdispls[1] is -3"}},
+       {{.function = trestleCollAllToAllV, .recv_counts = {1, 2, 1}, .recv_displs = {0, 1, 2}},
+        {"1 (elements 1 to 2)", "2 (elements 2 to 2)", "overlap"}},
+       {{.function = trestleCollAllToAllV, .recv = sent, .recv_counts = {1, 2, 1}}, {"in place", "sdispls"}},
+       {{.function = trestleCollAllToAllV, .recv = nullptr}, {"receive"}}});
 }
 
 // The library ignores arrays and buffers of ranks that are not the root, and the displacement of an empty block.
