@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "base/agree.h"
+#include "base/agree/agree.h"
 #include "base/config/config.h"
 #include "base/rank_names.h"
 #include "base/result.h"

@@ -40,7 +40,7 @@ std::string encode(const RankInfo& info) {
   out.text(info.place.no_shared_memory);
   out.integer(static_cast<uint32_t>(info.addresses.size()));
   for (const auto& [name, address] : info.addresses) out.text(name).text(address);
-  write(out, info.agreed);
+  write_said(out, info.agreed);
   return out.take();
 }
 
@@ -66,7 +66,7 @@ Result<RankInfo> decode_rank_info(const std::string& bytes) {
     std::string name(in.text(kMaxText));
     info.addresses[std::move(name)] = in.text(kMaxText);
   }
-  info.agreed = read_facts(in, kMaxText);
+  info.agreed = read_said(in, kMaxText);
   if (!in.at_end()) return damaged;
   return info;
 }
@@ -94,22 +94,22 @@ std::string own_rank_name(int32_t rank) {
   return rank_name(rank, host_name(), static_cast<uint32_t>(::getpid()));
 }
 
-Fact rails_fact(const std::string& rails) {
+Result<Fact> rails_fact(const std::string& rails) {
   const auto read = parse_rails(rails);
-  return {"TRESTLE_RAILS", read.ok() ? rails_shape(read.value()) : rails,
-          read.ok() ? rails : rails + " (" + read.error().message + ")",
-          "interfaces may differ, but for which dimensions there are some, and the transports of the others, must be "
-          "the same on all ranks"};
+  if (!read.ok()) return Error{read.error().code, "TRESTLE_RAILS=" + rails + ": " + read.error().message};
+  return Fact{"TRESTLE_RAILS", rails_shape(read.value()), rails,
+              "interfaces may differ, but for which dimensions there are some, and the transports of the others, must "
+              "be the same on all ranks"};
 }
 
 Status compare_configuration(const std::vector<RankInfo>& infos) {
-  std::vector<Facts> facts;
+  std::vector<Said> said;
   std::vector<std::string> names;
   for (const RankInfo& info : infos) {
-    facts.push_back(info.agreed);
+    said.push_back(info.agreed);
     names.push_back(rank_name(info));
   }
-  return compare_facts(facts, names);
+  return compare_said("", said, names);
 }
 
 }  // namespace trestle

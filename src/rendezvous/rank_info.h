@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/agree.h"
+#include "base/agree/agree.h"
 #include "base/result.h"
 #include "topology/topology.h"
 
@@ -21,7 +21,7 @@ struct RankInfo {
   RankPlace place;                               // place.process_id: process_token()
   uint32_t pid = 0;                              // for messages
   std::map<std::string, std::string> addresses;  // transport's name -> Transport::address()
-  Facts agreed;                                  // what must be the same on all ranks
+  Said agreed;                                   // what must be the same on all ranks
 };
 
 inline constexpr size_t kMaxRankInfoBytes = 64 * 1024;
@@ -40,9 +40,9 @@ std::vector<uint64_t> process_lineage();
 std::string rank_name(const RankInfo& info);
 std::string own_rank_name(int32_t rank);
 
-// TRESTLE_RAILS: interfaces and rates may differ, because hosts do.
-Fact rails_fact(const std::string& rails);
-// As compare_facts(). infos[r] is rank r's.
+// TRESTLE_RAILS: interfaces and rates may differ, because hosts do. kInvalidArgument: it cannot be read.
+Result<Fact> rails_fact(const std::string& rails);
+// As compare_said(). infos[r] is rank r's.
 Status compare_configuration(const std::vector<RankInfo>& infos);
 
 }  // namespace trestle

@@ -36,9 +36,9 @@ Result<std::vector<TopologyOffer>> exchange(Bootstrap& bootstrap, const Topology
 }
 
 Status compare(const std::vector<TopologyOffer>& offers, const RankNames& names) {
-  std::vector<Facts> facts;
-  for (const TopologyOffer& offer : offers) facts.push_back({{"the topology", offer.topology}});
-  return compare_facts(facts, names);
+  std::vector<Said> said;
+  for (const TopologyOffer& offer : offers) said.push_back({{}, {{"the topology", offer.topology}}});
+  return compare_said("", said, names);
 }
 
 // Uses what rank 0 has found, unless the rails cannot be so fast; all ranks decide alike. `kept`: the file of it, at

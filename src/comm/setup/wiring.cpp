@@ -34,9 +34,12 @@ RankInfo own_info(const Bootstrap& bootstrap, const CommunicatorSettings& settin
   info.place.processors = usable_cpu_mask();
   if (const Status shares = shared_memory_probe(); !shares.ok()) info.place.no_shared_memory = shares.error().message;
   info.pid = static_cast<uint32_t>(::getpid());
-  info.agreed.push_back({"Trestle version", version_number()});
-  for (const Config::Value& value : agreed_values(settings.config)) info.agreed.push_back({value.name, value.text});
-  info.agreed.push_back(rails_fact(settings.config.rails));
+  Facts& facts = info.agreed.facts;
+  facts.push_back({"Trestle version", version_number()});
+  for (const Config::Value& value : agreed_values(settings.config)) facts.push_back({value.name, value.text});
+  Result<Fact> rails = rails_fact(settings.config.rails);
+  if (rails.ok()) facts.push_back(std::move(rails).value());
+  if (!rails.ok()) info.agreed.own = rails.error();
   return info;
 }
 
@@ -250,6 +253,7 @@ class Wirer {
       TRY(row->probe());
       Choice chosen = choice(carrier.kind, rails_of(carrier));
       chosen.options.tcp.port_needs = port_needs;
+      chosen.options.shm.carrier = carrier.text();
       wiring_.transports.push_back(TRY(row->create(chosen.endpoint, chosen.options)));
       mine.addresses[carrier.text()] = wiring_.transports.back()->address();
     }

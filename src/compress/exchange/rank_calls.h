@@ -12,7 +12,7 @@
 #include <functional>
 #include <utility>
 
-#include "base/agree.h"
+#include "base/agree/agree.h"
 #include "base/result.h"
 #include "trestle/trestle.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/agree.h"
+#include "base/agree/agree.h"
 #include "base/result.h"
 #include "gradient/executor/core_calls.h"
 #include "gradient/executor/links/link_access.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "compress/exchange/agreement.h"
 #include "compress/exchange/decision.h"
 #include "compress/exchange/exchange.h"
 #include "support/ranks.h"
@@ -59,23 +58,6 @@ TEST(ExchangeDecisions, AreRankZeros) {
       }
     });
   }
-}
-
-TEST(ExchangeAgreement, NamesTheFirstRankThatCouldNot) {
-  ranks::on_threads({.ranks = 4, .transport = "shm"}, [](int rank, trestleComm_t comm) {
-    const RankCalls calls = calls_of(comm);
-    EXPECT_TRUE(all_could(calls, kFunction, {}).ok());
-    const Status own = rank == 1   ? Status(Error{Code::kSystemError, "no memory"})
-                       : rank == 3 ? Status(Error{Code::kReductionFailed, "no idea"})
-                                   : Status();
-    const Status status = all_could(calls, kFunction, own);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, own.ok() ? Code::kSystemError : own.error().code);
-    if (own.ok()) {
-      EXPECT_TRUE(ranks::contains(status.error().message, "rank 1 cannot take part: "));
-    }
-    EXPECT_TRUE(all_could(calls, kFunction, {}).ok()) << "the next one";
-  });
 }
 
 // ---- statistics

@@ -1,5 +1,5 @@
 // Ranks on threads that agree or do not: what each of them gets.
-#include "base/agree.h"
+#include "base/agree/agree.h"
 
 #include <gtest/gtest.h>
 
@@ -120,8 +120,8 @@ TEST(Agree, AFailureReachesAllRanksBeforeAnyDifference) {
 }
 
 TEST(Agree, NamesOfRanks) {
-  const std::vector<Facts> facts = {{{"count", "1"}}, {{"count", "2"}}};
-  EXPECT_EQ(sentence(compare_facts(facts, {"rank 0 (host a)", "rank 1 (host b)"})),
+  const std::vector<Said> said = {{{}, {{"count", "1"}}}, {{}, {{"count", "2"}}}};
+  EXPECT_EQ(sentence(compare_said("", said, {"rank 0 (host a)", "rank 1 (host b)"})),
             "rank 1 (host b) has count=2, rank 0 (host a) has count=1; it must be the same on all ranks");
 }
 

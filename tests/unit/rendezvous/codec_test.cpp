@@ -28,7 +28,7 @@ RankInfo sample_info(int32_t rank) {
   info.place = {"node" + std::to_string(rank), "node/boot/4026531840", 77, "boot", {0xf0, 3}};
   info.pid = 4321;
   info.addresses = {{"tcp", "10.0.0.1:5000"}, {"shm", std::string("\0name", 5)}};
-  info.agreed = {{"TRESTLE_ALGO", ""}, {"TRESTLE_EAGER", "16K"}, rails_fact("eth0@25g,eth1")};
+  info.agreed.facts = {{"TRESTLE_ALGO", ""}, {"TRESTLE_EAGER", "16K"}, rails_fact("eth0@25g,eth1").value()};
   return info;
 }
 
@@ -73,7 +73,7 @@ TEST(RankInfoTest, RoundTrip) {
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(encode(decoded.value()), encode(sample_info(3)));
   EXPECT_EQ(decoded.value().addresses, sample_info(3).addresses);
-  EXPECT_EQ(decoded.value().agreed, sample_info(3).agreed);
+  EXPECT_EQ(decoded.value().agreed.facts, sample_info(3).agreed.facts);
   EXPECT_EQ(rank_name(decoded.value()), "rank 3 (host node3, pid 4321)");
 }
 
@@ -108,7 +108,7 @@ TEST(RankInfoTest, TokenIsTheSameWithinAProcess) {
 TEST(CompareTest, DifferencesAreNamed) {
   std::vector<RankInfo> infos = {sample_info(0), sample_info(1), sample_info(2)};
   EXPECT_TRUE(compare_configuration(infos).ok());
-  infos[2].agreed[1].value = "64K";
+  infos[2].agreed.facts[1].value = "64K";
   const Status status = compare_configuration(infos);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(
@@ -121,8 +121,8 @@ TEST(CompareTest, RailsMayHaveOtherNamesButNotOtherDimensions) {
   const std::vector<RankInfo> infos = {sample_info(0), sample_info(1), sample_info(2)};
   const auto with = [&](const char* first, const char* third) {
     std::vector<RankInfo> changed = infos;
-    changed[0].agreed[2] = changed[1].agreed[2] = rails_fact(first);
-    changed[2].agreed[2] = rails_fact(third);
+    changed[0].agreed.facts[2] = changed[1].agreed.facts[2] = rails_fact(first).value();
+    changed[2].agreed.facts[2] = rails_fact(third).value();
     return compare_configuration(changed);
   };
   EXPECT_TRUE(with("eth0@25g,eth1", "p1").ok());
@@ -138,11 +138,15 @@ TEST(CompareTest, RailsMayHaveOtherNamesButNotOtherDimensions) {
       "of the others, must be the same on all ranks");
   EXPECT_FALSE(with("eth0", "").ok());
   EXPECT_FALSE(with("eth0", "eth0;eth0").ok());
-  const Status unreadable = with("eth0", "eth0@fast");
-  ASSERT_FALSE(unreadable.ok());
-  EXPECT_EQ(unreadable.error().message.find("rank 2 (host node2, pid 4321) has TRESTLE_RAILS=eth0@fast ('eth0@fast'"),
-            0u)
-      << unreadable.error().message;
+  std::vector<RankInfo> unreadable = infos;
+  unreadable[2].agreed.own = rails_fact("eth0@fast").error();
+  const Status told = compare_configuration(unreadable);
+  ASSERT_FALSE(told.ok());
+  EXPECT_EQ(told.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(
+      told.error().message.find("rank 2 (host node2, pid 4321) cannot take part: TRESTLE_RAILS=eth0@fast: 'eth0@fast'"),
+      0u)
+      << told.error().message;
 }
 
 TEST(JoinMessageTest, LongSentencesAreCutAndStillRead) {

@@ -1,8 +1,7 @@
-#include "base/agree.h"
+#include "base/agree/agree.h"
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include "base/hash.h"
 
@@ -43,48 +42,11 @@ const std::string* first_difference(const Facts& facts, const Facts& first) {
   return nullptr;
 }
 
-// What a rank says of its call.
-struct Said {
-  Error error{Code::kSuccess, ""};
-  Facts facts;
-};
-
-std::string encode(std::string_view function, const Facts& facts, const Status& own) {
-  ByteWriter out;
-  out.integer(static_cast<uint32_t>(own.ok() ? Code::kSuccess : own.error().code));
-  out.text(own.ok() ? "" : own.error().message);
-  Facts all = {{"the call", std::string(function)}};
-  all.insert(all.end(), facts.begin(), facts.end());
-  write(out, all);
-  return out.take();
-}
-
-// What follows the rank's bytes fills them up to the length of the longest.
-std::optional<Said> decode(std::string_view bytes) {
-  ByteReader in(bytes);
-  Said said;
-  said.error.code = static_cast<Code>(in.integer<uint32_t>());
-  said.error.message = in.text(bytes.size());
-  said.facts = read_facts(in, bytes.size());
-  if (!in.ok() || said.error.code < Code::kSuccess || said.error.code > kLastCode) return std::nullopt;
-  return said;
-}
-
 // A sentence of a call begins with its name, here before the rank.
 Error of_rank(const Error& error, const std::string& start, const std::string& rank) {
   const std::string_view message = error.message;
   const bool starts = message.starts_with(start);
   return {error.code, start + rank + " cannot take part: " + std::string(message.substr(starts ? start.size() : 0))};
-}
-
-Status verdict(const std::vector<Said>& said, const std::string& start, const RankNames& names) {
-  std::vector<Facts> facts;
-  for (size_t r = 0; r < said.size(); ++r) {
-    if (said[r].error.code != Code::kSuccess) return of_rank(said[r].error, start, name_of(r, names));
-    facts.push_back(said[r].facts);
-  }
-  const Status same = compare_facts(facts, names);
-  return same.ok() ? same : Error{same.error().code, start + same.error().message};
 }
 
 }  // namespace
@@ -94,32 +56,43 @@ std::string exact_text(double number) {
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-void write(ByteWriter& out, const Facts& facts) {
-  out.integer(static_cast<uint32_t>(facts.size()));
-  for (const Fact& fact : facts) out.text(fact.name).text(fact.value).text(fact.shown).text(fact.rule);
+void write_said(ByteWriter& out, const Said& said) {
+  out.integer(static_cast<uint32_t>(said.own.ok() ? Code::kSuccess : said.own.error().code));
+  out.text(said.own.ok() ? "" : said.own.error().message).integer(static_cast<uint32_t>(said.facts.size()));
+  for (const Fact& fact : said.facts) out.text(fact.name).text(fact.value).text(fact.shown).text(fact.rule);
 }
 
-Facts read_facts(ByteReader& in, size_t text_bytes) {
-  Facts facts;
+Said read_said(ByteReader& in, size_t text_bytes) {
+  Said said;
+  const auto code = static_cast<Code>(in.integer<uint32_t>());
+  const std::string_view sentence = in.text(text_bytes);
+  const bool known = code > Code::kSuccess && code <= kLastCode;
+  if (code != Code::kSuccess) said.own = Error{known ? code : Code::kRemoteError, std::string(sentence)};
   for (uint32_t left = in.count(4 * sizeof(uint32_t)); left > 0 && in.ok(); --left) {
-    Fact& fact = facts.emplace_back();
+    Fact& fact = said.facts.emplace_back();
     for (std::string* text : {&fact.name, &fact.value, &fact.shown, &fact.rule}) *text = in.text(text_bytes);
   }
-  return facts;
+  return said;
 }
 
-Status compare_facts(const std::vector<Facts>& by_rank, const RankNames& names) {
-  const Facts& first = by_rank.front();
+Status compare_said(std::string_view function, const std::vector<Said>& by_rank, const RankNames& names) {
+  const std::string start = function.empty() ? "" : std::string(function) + ": ";
+  for (size_t r = 0; r < by_rank.size(); ++r) {
+    if (!by_rank[r].own.ok()) return of_rank(by_rank[r].own.error(), start, name_of(r, names));
+  }
+  const Facts& first = by_rank.front().facts;
   for (size_t r = 1; r < by_rank.size(); ++r) {
-    const std::string* const name = by_rank[r] == first ? nullptr : first_difference(by_rank[r], first);
+    const Facts& facts = by_rank[r].facts;
+    const std::string* const name = facts == first ? nullptr : first_difference(facts, first);
     if (name == nullptr) continue;
-    const Fact* const theirs = find_fact(by_rank[r], *name);
+    const Fact* const theirs = find_fact(facts, *name);
     const Fact* const ours = find_fact(first, *name);
     const auto more = std::count_if(by_rank.begin() + static_cast<std::ptrdiff_t>(r) + 1, by_rank.end(),
-                                    [&](const Facts& facts) { return same_value(find_fact(facts, *name), theirs); });
+                                    [&](const Said& one) { return same_value(find_fact(one.facts, *name), theirs); });
     const std::string& rule = (ours != nullptr ? ours : theirs)->rule;
-    return invalid_usage(name_of(r, names) + (more == 0 ? " has " : " and " + std::to_string(more) + " more have ") +
-                         shown(*name, theirs) + ", " + name_of(0, names) + " has " + shown(*name, ours) + "; " +
+    return invalid_usage(start + name_of(r, names) +
+                         (more == 0 ? " has " : " and " + std::to_string(more) + " more have ") + shown(*name, theirs) +
+                         ", " + name_of(0, names) + " has " + shown(*name, ours) + "; " +
                          (rule.empty() ? kSameEverywhere : rule));
   }
   return {};
@@ -127,7 +100,11 @@ Status compare_facts(const std::vector<Facts>& by_rank, const RankNames& names) 
 
 Status agree(std::string_view function, const Facts& facts, const Status& own, const ExchangeBytes& exchange,
              const RankNames& names) {
-  std::string mine = encode(function, facts, own);
+  Said said{own, {{"the call", std::string(function)}}};
+  said.facts.insert(said.facts.end(), facts.begin(), facts.end());
+  ByteWriter out;
+  write_said(out, said);
+  std::string mine = out.take();
   const std::string head = ByteWriter().integer(Hasher().string(mine).digest()).integer(uint64_t{mine.size()}).take();
   const std::string heads = TRY(exchange(head));
   // Ranks that all say the same may go on from here, so nothing is allocated for them.
@@ -144,14 +121,16 @@ Status agree(std::string_view function, const Facts& facts, const Status& own, c
   mine.resize(longest);
   const std::string all = TRY(exchange(mine));
   if (!own.ok()) return own;
-  std::vector<Said> said;
+  // What follows a rank's bytes fills them up to the length of the longest.
+  std::vector<Said> by_rank;
   for (size_t at = 0; at < all.size(); at += longest) {
-    auto one = decode(std::string_view(all).substr(at, longest));
-    const size_t rank = at / longest;
-    if (!one) return Error{Code::kRemoteError, name_of(rank, names) + ": what it says of its call cannot be read"};
-    said.push_back(*std::move(one));
+    ByteReader in(std::string_view(all).substr(at, longest));
+    by_rank.push_back(read_said(in, longest));
+    if (!in.ok())
+      return Error{Code::kRemoteError,
+                   name_of(by_rank.size() - 1, names) + ": what it says of its call cannot be read"};
   }
-  return verdict(said, std::string(function) + ": ", names);
+  return compare_said(function, by_rank, names);
 }
 
 }  // namespace trestle

@@ -32,20 +32,25 @@ using Facts = std::vector<Fact>;
 // A number that is read back exactly from the text, in as few digits as possible.
 std::string exact_text(double number);
 
-void write(ByteWriter& out, const Facts& facts);
-// The reader says whether they could be read. text_bytes: the most of one text.
-Facts read_facts(ByteReader& in, size_t text_bytes);
+// What a rank says. own: how its part has gone so far; if it has failed, its facts do not count.
+struct Said {
+  Status own = {};
+  Facts facts = {};
+};
+void write_said(ByteWriter& out, const Said& said);
+// The reader says whether it could be read. text_bytes: the most of one text.
+Said read_said(ByteReader& in, size_t text_bytes);
 
-// For facts that have been exchanged already. by_rank: at least one. The first rank that differs from rank 0 is named,
-// and how many more differ as it does: "rank 2 has count=11, rank 0 has count=10; it must be the same on all ranks".
-Status compare_facts(const std::vector<Facts>& by_rank, const RankNames& names);
+// The answer, for what has been exchanged already, as every rank finds it. by_rank: at least one. function: of the
+// call, for the start of the sentence; or "". The first rank that differs from rank 0 is named, and how many more
+// differ as it does: "Grow: rank 2 has count=11, rank 0 has count=10; it must be the same on all ranks".
+Status compare_said(std::string_view function, const std::vector<Said>& by_rank, const RankNames& names = {});
 
 // All ranks' bytes, one behind the other. Every rank gives as many.
 using ExchangeBytes = std::function<Result<std::string>(const std::string& mine)>;
 
-// Collective. function: of the call, for the start of the sentence; a fact, too. own: how this rank's part has gone so
-// far; if it has failed, its facts do not count. names: by rank; fewer: ranks are called by their numbers. One exchange
-// of 16 bytes if all ranks say the same, else two. Errors: also those of the exchange; kRemoteError: a rank has sent
+// Collective. function: a fact, too. names: by rank; fewer: ranks are called by their numbers. One exchange of 16 bytes
+// if all ranks say the same, else two. Errors: also those of the exchange; kRemoteError: a rank has sent
 // something else. Throws std::bad_alloc; then the other ranks wait for this one, unless the answer was success.
 Status agree(std::string_view function, const Facts& facts, const Status& own, const ExchangeBytes& exchange,
              const RankNames& names = {});
