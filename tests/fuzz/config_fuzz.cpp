@@ -71,7 +71,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Result<Config> reread = parse_config(again);
   CHECK(reread.ok(), "the texts of a configuration cannot be read");
   CHECK(same_values(reread.value(), config.value()), "the texts of a configuration mean something else");
-  CHECK(config_hash(reread.value()) == config_hash(config.value()), "equal configurations have different hashes");
   CHECK(!config_text(shown_variables(config.value())).empty(), "a configuration has no text");
   return 0;
 }
