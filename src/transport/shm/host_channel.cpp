@@ -91,7 +91,7 @@ void HostChannel::wake(int32_t peer) {
 void HostChannel::take(Arrived arrived, bool by_other) {
   arrived.peer = rank_of_[static_cast<size_t>(arrived.peer)];
   if (arrived.peer < 0 || arrived.peer == rank_) return;  // that rank has no part in this channel
-  inbox_.push_back(std::move(arrived));
+  if (arrived.frame.kind != HostFrameKind::kWake) inbox_.push_back(std::move(arrived));
   ring(by_other);
 }
 
@@ -152,7 +152,7 @@ Status HostChannel::handle(std::deque<Arrived> arrived) {
       leave(at(one.peer));
     } else if (one.frame.kind == HostFrameKind::kBytes) {
       TRY(events_.on_bytes(one.peer, one.frame, std::move(one.bytes)));
-    } else if (one.frame.kind != HostFrameKind::kWake) {
+    } else {
       TRY(events_.on_frame(one.peer, one.frame, std::move(one.fd)));
     }
   }

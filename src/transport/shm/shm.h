@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "transport/shm/host_sockets.h"
@@ -21,6 +22,7 @@ struct ShmTransportOptions {
   bool map_memory = true;                           // TRESTLE_SHM_MAP
   std::shared_ptr<MemRegistrations> registrations;  // of the communicator; null: none can be
   HostKin kin;                                      // empty: the communicator is a root
+  std::string carrier;                              // of the communicator's carriers, this one
 };
 
 // Whether the system lets this process make memory and sockets for other processes of this host. kSystemError: the end

@@ -28,6 +28,7 @@ ShmTransport::ShmTransport(const EndpointConfig& config, const ShmTransportOptio
   options_.memory = &memory_;
   options_.registrations = registrations_.get();
   kin_ = options.kin;
+  carrier_ = options.carrier;
   pairs_.resize(static_cast<size_t>(config.ranks));
   active_.reserve(pairs_.size());
 }
@@ -40,7 +41,7 @@ uint64_t ShmTransport::frees() const {
 Status ShmTransport::start() {
   HostKin kin =
       kin_.sockets != nullptr ? std::move(kin_) : root_kin({config_.rank, config_.ranks, config_.job, config_.secret});
-  channel_ = TRY(HostChannel::open(kin, config_.job, config_.rank, *this));
+  channel_ = TRY(HostChannel::open(kin, config_.job + "/" + carrier_, config_.rank, *this));
   channel_->set_peers({}, config_.peer_names);
   std::vector<std::string>().swap(config_.peer_names);
   frees_seen_ = frees();

@@ -65,6 +65,7 @@ class ShmTransport final : public Transport, private HostChannelEvents {
   const std::shared_ptr<MemRegistrations> registrations_;
   SenderOptions options_;
   HostKin kin_;  // until it has a channel
+  std::string carrier_;
   std::unique_ptr<HostChannel> channel_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by rank
   std::vector<Pair*> active_;

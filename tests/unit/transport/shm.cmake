@@ -3,6 +3,7 @@ trestle_test(NAME shm_test LABEL unit LIBS trestle_transport SOURCES
 if(SODIUM_FOUND)  # these ranks prove that they belong to the job
   target_sources(shm_test PRIVATE
     ${CMAKE_CURRENT_LIST_DIR}/descriptor_exchange_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/host_channel_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/shm_device_paths_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/shm_strangers_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/shm_transport_test.cpp)
