@@ -93,7 +93,7 @@ Result<UniqueFd> reach_root(const BootstrapConfig& config, Root root, const Wait
     for (const SocketAddress& candidate : root.candidates) {
       RootAttempt made = try_root(candidate, config, root, patience, limit);
       if (made.socket) return std::move(made.socket);
-      if (made.error.code == Code::kAborted) return made.error;
+      if (made.error.code == Code::kAborted || made.error.code == Code::kInvalidUsage) return made.error;
       if (root.own_port && made.other_version) return another_version(root, made.error);
       if (made.refused || (round >= kMostRefusals && !made.silent && !made.lost)) {
         why_gone = gone == 0 ? made.error : why_gone;

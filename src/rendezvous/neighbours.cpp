@@ -56,7 +56,8 @@ Result<Neighbours> NeighbourConnector::run() {
   }
   const Error error = cause_of(result.error());
   Error told = error;
-  if (error.code == Code::kAborted && !told_) told = config_.on_abort ? config_.on_abort() : giving_up(own_name(config_));
+  if (error.code == Code::kAborted && !told_)
+    told = config_.on_abort ? config_.on_abort() : giving_up(own_name(config_));
   tell_all(told);
   if (meeting_.report) meeting_.report({told});
   return error;
@@ -133,6 +134,7 @@ Status NeighbourConnector::wait() {
 Status NeighbourConnector::drive(Link& link, int64_t now) {
   if (link.stage == Stage::kIdle && now >= link.next_ns) {
     const Status begun = begin(link, now);
+    if (!begun.ok() && begun.error().code == Code::kInvalidUsage) return begun;
     if (!begun.ok()) return retry(link, now, begun.error());
   }
   if (link.stage == Stage::kConnecting) {

@@ -10,7 +10,7 @@ if(TARGET trestle_cli AND TARGET all_reduce_perf)
     endif()
   endforeach()
   foreach(name lab_test lost_host_test rail_test ipv6_rails_test port_range_test control_rails_test rails_job_test
-          addresses_test cuts_test goodput_plot_test train_step_lab_test)
+          addresses_test one_host_test cuts_test goodput_plot_test train_step_lab_test)
     add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_LIST_DIR}/${name}.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
     set_tests_properties(${name} PROPERTIES LABELS lab TIMEOUT 300 COST 900 SKIP_RETURN_CODE 77
                                             ENVIRONMENT "${test_environment}")

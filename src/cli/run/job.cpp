@@ -1,6 +1,7 @@
 #include "cli/run/job.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/clock.h"
@@ -35,17 +37,32 @@ Result<std::string> fresh_secret() {
   return text;
 }
 
-// A port that is free now. Rank 0 takes one of the next free ones if another program is faster.
-Result<int> free_port() {
-  const UniqueFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (!probe || bind(probe.get(), generic, length) != 0 || getsockname(probe.get(), generic, &length) != 0)
+// A port that is free now at this address. Rank 0 takes one of the next free ones if another program is faster.
+Result<int> free_port(const char* address) {
+  const addrinfo hints{AI_NUMERICHOST, AF_UNSPEC, SOCK_STREAM, 0, 0, nullptr, nullptr, nullptr};
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address, "0", &hints, &found) != 0) return system_error("a free port");
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
+  const UniqueFd probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 at{};  // both families have the port at one place
+  socklen_t length = sizeof at;
+  auto* const generic = reinterpret_cast<sockaddr*>(&at);
+  if (!probe || bind(probe.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      getsockname(probe.get(), generic, &length) != 0)
     return system_error("a free port");
-  return ntohs(address.sin_port);
+  return ntohs(at.sin6_port);
+}
+
+// Where the ranks meet: a host may have no loopback address but ::1.
+Status set_meeting_place(Environment& environment) {
+  const Result<int> port = free_port("127.0.0.1");
+  const Result<int> other = port.ok() ? port : free_port("::1");
+  if (!other.ok())
+    return Error{Code::kSystemError, port.error().message + " at 127.0.0.1 or ::1; is lo up? (ip link set lo up)"};
+  const bool only_v6 = !port.ok();
+  environment["MASTER_ADDR"] = only_v6 ? "::1" : "127.0.0.1";
+  environment["MASTER_PORT"] = std::to_string(other.value());
+  return {};
 }
 
 std::string place_text(const Core& place) {
@@ -75,8 +92,7 @@ Status LocalJob::prepare(const Environment& environment) {
   environment_ = environment;
   const auto ranks = static_cast<size_t>(options_.ranks());
   environment_["WORLD_SIZE"] = environment_["LOCAL_WORLD_SIZE"] = std::to_string(ranks);
-  environment_["MASTER_ADDR"] = "127.0.0.1";
-  environment_["MASTER_PORT"] = std::to_string(TRY(free_port()));
+  TRY(set_meeting_place(environment_));
   if (environment_["TRESTLE_SECRET"].empty()) environment_["TRESTLE_SECRET"] = TRY(fresh_secret());
   if (environment_["TRESTLE_JOB"].empty()) environment_["TRESTLE_JOB"] = TRY(fresh_secret()).substr(0, 16);
   getrlimit(RLIMIT_NOFILE, &descriptors_);

@@ -16,6 +16,8 @@
 #include "express/board.h"
 #include "rendezvous/giving_up.h"
 #include "transport/catalog.h"
+#include "transport/rails/choice.h"
+#include "transport/rails/inventory.h"
 #include "transport/rails/rails_text.h"
 
 namespace trestle {
@@ -132,6 +134,16 @@ void warn_without_shared_memory(const RankInfo& mine, const TopologyRequest& req
   }
 }
 
+// The interfaces that TRESTLE_RAILS names exist, whether any transport here uses them or not. What else speaks against
+// one shows when its transport is made.
+Status check_interfaces(const std::string& rails) {
+  RailRequest wanted;
+  wanted.interfaces = TRY(interfaces_of_all_dimensions(rails));
+  if (wanted.interfaces.empty()) return {};
+  const auto choice = choose_rails(TRY(read_interfaces()), wanted);
+  return choice.ok() || choice.error().code != Code::kInvalidArgument ? Status() : choice.error();
+}
+
 class Wirer {
  public:
   Wirer(Bootstrap& bootstrap, const CommunicatorSettings& settings, const HostKin& kin, DevicePlace& device,
@@ -151,6 +163,7 @@ class Wirer {
     const TopologyRequest request{settings_.dims, settings_.config.topology_file, settings_.transport};
     wiring_.topology = TRY(choose_topology(request, places));
     const std::vector<DimensionRails> said = TRY(parse_rails(settings_.config.rails));
+    TRY(check_interfaces(settings_.config.rails));
     const Whereabouts at = whereabouts(places);
     rails_ = TRY(named_rails_of(said, at));
     wiring_.nominal = wiring_.topology;

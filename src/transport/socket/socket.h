@@ -111,6 +111,7 @@ struct ConnectFrom {
   std::string interface;  // not for connections within this host, which use no interface
 };
 // A connecting socket. When it polls writable, finish_connect tells whether it is connected or has failed.
+// kInvalidUsage: the address is this host's own, and its loopback interface is down.
 Result<UniqueFd> start_connect(const SocketAddress& address, const ConnectFrom& from = {});
 // All data of a connection leaves over this interface, and only what comes over it is taken. False: the system forbids
 // it, or there is no such interface.

@@ -1,10 +1,15 @@
+#include <ifaddrs.h>
 #include <linux/tcp.h>
+#include <net/if.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <iterator>
+#include <memory>
 
 #include "transport/socket/socket.h"
 #include "transport/socket/system_error.h"
@@ -95,6 +100,34 @@ Result<Listener> listen_tcp(std::span<const SocketAddress> addresses, const List
   return last;
 }
 
+namespace {
+
+bool is_own(const SocketAddress& address) {
+  if (address.is_loopback()) return true;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return false;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
+    if (item->ifa_addr == nullptr || item->ifa_addr->sa_family != address.storage.ss_family) continue;
+    SocketAddress here = address;
+    std::memcpy(&here.storage, item->ifa_addr, here.length);
+    if (HostAddress(here) == address) return true;
+  }
+  return false;
+}
+
+// What a host sends to an address of its own goes over lo, whichever address that is. Where lo is down, as in a fresh
+// network namespace, some of it fails and the rest is lost.
+Status check_loopback(int fd, const SocketAddress& address) {
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  if (::ioctl(fd, SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_UP) != 0 || !is_own(address)) return {};
+  return Error{Code::kInvalidUsage, "the loopback interface lo is down, over which this host reaches its own address " +
+                                        format_host(address) + ": ip link set lo up"};
+}
+
+}  // namespace
+
 bool bind_to_interface(int fd, const std::string& interface) {
   const auto length = static_cast<socklen_t>(interface.size());
   return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.data(), length) == 0;
@@ -102,6 +135,7 @@ bool bind_to_interface(int fd, const std::string& interface) {
 
 Result<UniqueFd> start_connect(const SocketAddress& address, const ConnectFrom& from) {
   UniqueFd fd = TRY(tcp_socket(address));
+  TRY(check_loopback(fd.get(), address));
   if (from.address.length != 0) {
     SocketAddress local = from.address;
     local.set_port(0);
