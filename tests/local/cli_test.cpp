@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "local/command.h"
+#include "local/temporary_folder.h"
 
 namespace {
 
@@ -94,16 +93,13 @@ TEST(InfoTest, Plans) {
 // A topology file that exists as long as this object.
 class TopologyFile {
  public:
-  explicit TopologyFile(const std::string& text) {
-    const int file = mkstemp(path_);
-    EXPECT_EQ(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-    close(file);
-  }
-  ~TopologyFile() { unlink(path_); }
+  explicit TopologyFile(const std::string& text) : path_(folder_.write("file", text)) {}
   std::string path() const { return path_; }
+  std::string text() const { return folder_.content("file"); }
 
  private:
-  char path_[32] = "/tmp/trestle_cli_XXXXXX";
+  const TemporaryFolder folder_;
+  const std::string path_;
 };
 
 constexpr const char* kGrid =
@@ -113,16 +109,6 @@ constexpr const char* kRails =
     R"({"dimensions": [{"size": 4, "transport": "tcp", "latency_ns": 20000,
                         "rails": [{"interface": "eth1", "bandwidth_gbps": 1},
                                   {"interface": "eth2", "bandwidth_gbps": 0.5}]}]})";
-
-std::string start_of(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "r");
-  EXPECT_NE(file, nullptr) << path;
-  if (file == nullptr) return "";
-  char head[64] = {};
-  EXPECT_GT(std::fread(head, 1, sizeof head - 1, file), 0u);
-  std::fclose(file);
-  return head;
-}
 
 TEST(TopoTest, DrawsThisHostAndItsDimensions) {
   Command host({"topo"});
@@ -134,7 +120,7 @@ TEST(TopoTest, DrawsThisHostAndItsDimensions) {
   Command with_file({"topo", "--topo", topology.path(), "--plot", picture.path()});
   EXPECT_EQ(with_file.finish(), 0) << with_file.output();
   EXPECT_NE(with_file.output().find("\n16 ranks; why: topology file "), std::string::npos) << with_file.output();
-  EXPECT_TRUE(start_of(picture.path()).starts_with("<svg "));
+  EXPECT_TRUE(picture.text().starts_with("<svg "));
   Command json({"topo", "--dims", "4x2", "--json"});
   EXPECT_EQ(json.finish(), 0) << json.output();
   EXPECT_TRUE(json.output().starts_with("{\"host\":{\"name\":")) << json.output();
@@ -178,8 +164,8 @@ TEST(SimTest, SimulatesAndWritesFiles) {
   EXPECT_EQ(json.finish(), 0) << json.output();
   EXPECT_TRUE(json.output().starts_with("{\"time_ns\":")) << json.output();
   EXPECT_EQ(json.lines().size(), 1u);
-  EXPECT_TRUE(start_of(plot.path()).starts_with("<svg "));
-  EXPECT_TRUE(start_of(trace.path()).starts_with("{\"displayTimeUnit\""));
+  EXPECT_TRUE(plot.text().starts_with("<svg "));
+  EXPECT_TRUE(trace.text().starts_with("{\"displayTimeUnit\""));
 }
 
 TEST(SimTest, SimulatesRails) {

@@ -22,8 +22,9 @@ class TemporaryFolder {
     EXPECT_TRUE(file.is_open()) << path(name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Returns the path.
+  // Makes the folders on the way. Returns the path.
   std::string write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name)) << text;
     return path(name);
   }

@@ -2,13 +2,10 @@
 // One thread.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "local/temporary_folder.h"
 #include "machine/layout.h"
 #include "transport/rails/inventory.h"
 
@@ -16,24 +13,14 @@ namespace trestle {
 
 class MachineFiles {
  public:
-  MachineFiles() { EXPECT_NE(mkdtemp(folder_), nullptr); }
-  ~MachineFiles() { std::filesystem::remove_all(folder_); }
-  MachineFiles(const MachineFiles&) = delete;
-  MachineFiles& operator=(const MachineFiles&) = delete;
-
-  KernelFiles files() const { return {std::string(folder_) + "/sys", std::string(folder_) + "/proc"}; }
+  KernelFiles files() const { return {folder_.path("sys"), folder_.path("proc")}; }
 
   // `file` below the folder: "sys/...", "proc/...".
-  void write(const std::string& file, const std::string& text) const {
-    const std::filesystem::path path = std::filesystem::path(folder_) / file;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text << "\n";
-  }
+  void write(const std::string& file, const std::string& text) const { folder_.write(file, text + "\n"); }
   // A symbolic link to `target`. Both are below the folder.
   void link(const std::string& file, const std::string& target) const {
-    const std::filesystem::path path = std::filesystem::path(folder_) / file;
-    std::filesystem::create_directories(path.parent_path());
-    std::filesystem::create_symlink(std::filesystem::path(folder_) / target, path);
+    std::filesystem::create_directories(std::filesystem::path(folder_.path(file)).parent_path());
+    std::filesystem::create_symlink(folder_.path(target), folder_.path(file));
   }
   void online(const std::string& processors) const { write("sys/devices/system/cpu/online", processors); }
   void processor(int number, int package, const std::string& siblings) const {
@@ -57,7 +44,7 @@ class MachineFiles {
     write(device + "/current_link_width", "8");
     write("sys/class/net/" + name + "/speed", mbps);
     std::filesystem::create_directory_symlink("../../../devices/pci0000:00/" + pci,
-                                              std::filesystem::path(folder_) / "sys/class/net" / name / "device");
+                                              folder_.path("sys/class/net/" + name + "/device"));
     HostInterface interface { .name = name, .up = true, .running = true };
     SocketAddress address = parse_address("10.0.0.7:1").value();
     address.set_port(0);
@@ -67,7 +54,7 @@ class MachineFiles {
   }
 
  private:
-  char folder_[40] = "/tmp/trestle_machine_XXXXXX";
+  const TemporaryFolder folder_;
 };
 
 // Two packages of eight cores with two threads each. A package has two nodes: 0 and 1, 2 and 3. Processors 0 to 15 are

@@ -9,6 +9,7 @@
 #include "conformance/api_call.h"
 #include "conformance/api_space.h"
 #include "local/api/sockets.h"
+#include "local/temporary_folder.h"
 #include "support/ranks.h"
 
 namespace api {
@@ -222,11 +223,8 @@ TEST(ApiProcesses, CommunicatorId) {
 }
 
 TEST(ApiProcesses, Store) {
-  char folder[] = "/tmp/trestle-test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string path = std::string(folder) + "/store";
-  run_without_id([&](int) { return ranks::Env{{"TRESTLE_STORE", "file:" + path}}; });
-  std::filesystem::remove_all(folder);
+  const TemporaryFolder folder;
+  run_without_id([&](int) { return ranks::Env{{"TRESTLE_STORE", "file:" + folder.path("store")}}; });
 }
 
 TEST(ApiProcesses, LauncherInfo) {

@@ -10,6 +10,7 @@
 #include "base/config/config_fields.h"
 #include "base/config/config_nccl.h"
 #include "base/config/config_table.h"
+#include "local/temporary_folder.h"
 
 namespace trestle {
 namespace {
@@ -28,22 +29,6 @@ std::string error_of(std::string_view text) {
   EXPECT_EQ(values.error().code, Code::kInvalidArgument);
   return values.error().message;
 }
-
-class Folder {
- public:
-  Folder() : path_(::testing::TempDir() + "trestle_conf." + std::to_string(getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ + "/" + name) << text;
-    return path_ + "/" + name;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST(ConfigFile, MayBeginWithAByteOrderMark) {
   EXPECT_EQ(file_of("\xEF\xBB\xBFTRESTLE_CHUNKS=4").at("TRESTLE_CHUNKS").text, "4");
@@ -101,7 +86,7 @@ TEST(ConfigFile, StandsBetweenEnvironmentAndFallback) {
 }
 
 TEST(ConfigFile, IsTheNamedOneOrTheUsersAboveTheSystems) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string system = folder.write("system", "TRESTLE_CHUNKS=1\nTRESTLE_INTRA=fifo\n");
   const std::string named = folder.write("named", "TRESTLE_CHUNKS=3\n");
   folder.write(".trestle.conf", "TRESTLE_CHUNKS=2\n");

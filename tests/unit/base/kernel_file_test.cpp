@@ -10,7 +10,7 @@ namespace {
 
 TEST(KernelFiles, HaveALineOrANumber) {
   const NodeFiles files({});
-  const std::string path = files.folder() + "/file";
+  const std::string path = files.path() + "/file";
   struct Case {
     const char* text;
     const char* line;
@@ -29,11 +29,11 @@ TEST(KernelFiles, HaveALineOrANumber) {
 
 TEST(KernelFiles, ThatAreMissingAreSaid) {
   const NodeFiles files({});
-  const std::string path = files.folder() + "/none";
+  const std::string path = files.path() + "/none";
   ASSERT_FALSE(first_line(path).ok());
   EXPECT_EQ(first_line(path).error().message, path + " cannot be read");
   EXPECT_EQ(number_in(path, -5), -5);
-  EXPECT_FALSE(first_line(files.folder()).ok()) << "a folder has no lines";
+  EXPECT_FALSE(first_line(files.path()).ok()) << "a folder has no lines";
 }
 
 }  // namespace

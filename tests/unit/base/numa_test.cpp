@@ -17,7 +17,7 @@ using Nodes = std::vector<NumaNode>;
 constexpr uint64_t kAll = ~uint64_t{0};
 
 Result<Nodes> nodes(const NodeFiles& files, uint64_t mask = kAll) {
-  return numa_nodes(files.folder(), {mask});
+  return numa_nodes(files.path(), {mask});
 }
 
 TEST(ProcessorLists, AreReadAndWritten) {
@@ -58,7 +58,7 @@ TEST(NumaNodes, HaveOnlyTheProcessorsOfTheMask) {
   const auto some = nodes(files, 0b1001'0010);
   ASSERT_TRUE(some.ok());
   EXPECT_EQ(some.value(), (Nodes{{0, {1}}, {1, {4, 7}}}));
-  const auto none = numa_nodes(files.folder(), {});
+  const auto none = numa_nodes(files.path(), {});
   ASSERT_TRUE(none.ok());
   EXPECT_TRUE(none.value().empty());
 }
@@ -76,7 +76,7 @@ TEST(NumaNodes, MayHaveMemoryOnlyAndMayBeOffline) {
 
 TEST(NumaNodes, ThatAreMissingOrNonsenseAreSaid) {
   const NodeFiles files({"0-1", "2-3"});
-  const auto missing = numa_nodes(files.folder() + "/nowhere", {kAll});
+  const auto missing = numa_nodes(files.path() + "/nowhere", {kAll});
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.error().message.find("nowhere/online"), std::string::npos) << missing.error().message;
   files.write("node1/cpulist", "2-\n");

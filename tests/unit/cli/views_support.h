@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/text/json.h"
+#include "local/temporary_folder.h"
 
 namespace trestle {
 
@@ -42,22 +43,13 @@ std::string refusal_of(const Result<T>& result) {
 // A file that is gone with its test.
 class NamedFile {
  public:
-  explicit NamedFile(const std::string& name, const std::string& text = "")
-      : path_(testing::TempDir() + "trestle_" + std::to_string(::getpid()) + "_" + name) {
-    std::ofstream(path_) << text;
-  }
-  ~NamedFile() { std::filesystem::remove(path_); }
-  NamedFile(const NamedFile&) = delete;
-  NamedFile& operator=(const NamedFile&) = delete;
-  const std::string& path() const { return path_; }
-  std::string text() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
+  explicit NamedFile(const std::string& name, const std::string& text = "") : name_(name) { folder_.write(name, text); }
+  std::string path() const { return folder_.path(name_); }
+  std::string text() const { return folder_.content(name_); }
 
  private:
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string name_;
 };
 
 // VGG-19 as DeFT's table II has it, with the corrected bucket 4. If a byte takes a microsecond, each tensor is a

@@ -8,28 +8,25 @@
 
 #include "base/log.h"
 #include "comm/communicator/communicator.h"
+#include "support/log_lines.h"
 
 namespace trestle {
 namespace communicator_log_test {
 namespace {
 
 std::string logged(LogLevel level, uint32_t subsystems, const char* dims) {
-  const std::string path = testing::TempDir() + "trestle_topology_" + std::to_string(getpid());
   SettingsOverride wanted;
   wanted.dims = dims;
   const auto settings = make_settings(parse_config({{"TRESTLE_CALIBRATE", "off"}}), wanted);
   EXPECT_TRUE(settings.ok());
-  EXPECT_TRUE(configure_log({level, subsystems, path}).ok());
+  const LogLines lines(level, subsystems);
   const auto made = Communicator::create_all(4, settings.value());
-  EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+  const std::string text = lines.text();
   EXPECT_TRUE(made.ok());
   if (made.ok()) {
     for (const auto& rank : made.value()) rank->destroy(0);
   }
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::remove(path.c_str());
-  return text.str();
+  return text;
 }
 
 size_t count(const std::string& text, const std::string& part) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/transport_kinds.h"
 #include "comm/communicator/communicator.h"
+#include "support/log_lines.h"
 #include "transport/catalog.h"
 
 namespace trestle {
@@ -33,19 +34,7 @@ class CommunicatorTransport : public testing::TestWithParam<std::string> {
     const Status usable = find_transport(GetParam()).value()->probe();
     if (!usable.ok()) GTEST_SKIP() << usable.error().message;
     process_config();  // sets the log at its first call
-    ASSERT_TRUE(configure_log({LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kP2p), path_}).ok());
   }
-  void TearDown() override {
-    EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-    std::remove(path_.c_str());
-  }
-  std::string logged() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
-
-  const std::string path_ = testing::TempDir() + "trestle_transport_" + std::to_string(getpid());
 };
 INSTANTIATE_TEST_SUITE_P(All, CommunicatorTransport, testing::ValuesIn(names()),
                          [](const auto& info) { return info.param; });
@@ -60,6 +49,7 @@ void submit(const Ranks& ranks, size_t rank, Call call, const std::vector<int32_
 }
 
 TEST_P(CommunicatorTransport, IsUsedWhereTheVariableNamesIt) {
+  const LogLines lines(LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kP2p));
   const auto settings =
       make_settings(parse_config({{"TRESTLE_CALIBRATE", "off"}, {"TRESTLE_TRANSPORT", GetParam()}}), {});
   ASSERT_TRUE(settings.ok()) << settings.error().message;
@@ -86,7 +76,7 @@ TEST_P(CommunicatorTransport, IsUsedWhereTheVariableNamesIt) {
   EXPECT_EQ(arrived, data);
   for (int32_t& value : data) value *= 2;
   for (const auto& sum : sums) EXPECT_EQ(sum, data);
-  const std::string text = logged();
+  const std::string text = lines.text();
   for (const char* end : {"first message to rank 1", "first message from rank 0"}) {
     const size_t line = text.find(end);
     ASSERT_NE(line, std::string::npos) << text;

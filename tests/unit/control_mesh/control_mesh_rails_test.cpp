@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "base/log.h"
+#include "support/log_lines.h"
+#include "support/open_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "unit/control_mesh/fake_rails.h"
 
@@ -119,24 +121,16 @@ TEST_P(RailMeshTest, AFailureReachesAllOverWhatIsLeft) {
 INSTANTIATE_TEST_SUITE_P(Ranks, RailMeshTest, testing::Values(2, 3, 5, 8));
 
 TEST(RailMesh, SaysWhichConnectionMovedAndWhy) {
-  const std::string path = testing::TempDir() + "trestle-moves-" + std::to_string(getpid());
-  ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  const LogLines lines(LogLevel::kWarn);
   {
     RailMeshes meshes(2);
     meshes.net.cut(0);
     meshes.start_gather(1);
     meshes.finish_gather(1);
   }
-  ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-  std::ifstream file(path);
-  size_t moves = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.find("control: connection with rank ") == std::string::npos) continue;
-    EXPECT_NE(line.find(" moved from eth0 to eth1: its connection was closed"), std::string::npos) << line;
-    ++moves;
-  }
-  std::filesystem::remove(path);
-  EXPECT_EQ(moves, 4u);  // two links, and each has two ends
+  const std::string connection = "control: connection with rank ";
+  EXPECT_EQ(lines.with({connection}).size(), 4u);  // two links, and each has two ends
+  EXPECT_EQ(lines.with({connection, " moved from eth0 to eth1: its connection was closed"}).size(), 4u) << lines.text();
 }
 
 TEST(RailMesh, AStoppedProcessIsNotLost) {
@@ -179,10 +173,9 @@ TEST(RailMesh, ALostHostIsNamedWithItsRails) {
 // Nothing is acknowledged over the first rail, and no socket says so. The ranks may still be making the communicator,
 // and may not have heard each other yet.
 TEST(RailMesh, ASilentRailIsLeft) {
-  const std::string path = testing::TempDir() + "trestle-silent-" + std::to_string(getpid());
   for (const auto& [starts, heard] : {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
     SCOPED_TRACE(testing::Message() << "starts " << starts << ", heard " << heard);
-    ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+    const LogLines lines(LogLevel::kWarn);
     RailMeshes::Options options;
     options.silence_ns = 1000 * kTestMs;
     options.starts = starts;
@@ -201,11 +194,7 @@ TEST(RailMesh, ASilentRailIsLeft) {
     meshes.finish_gather(1);
     meshes.expect_no_error();
     for (const auto& mesh : meshes.mesh) EXPECT_TRUE(mesh->status().ok());
-    ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-    std::ifstream file(path);
-    const std::string log((std::istreambuf_iterator<char>(file)), {});
-    std::filesystem::remove(path);
-    EXPECT_NE(log.find("moved from eth0 to eth1: its host did not answer for 1s"), std::string::npos) << log;
+    EXPECT_FALSE(lines.with({"moved from eth0 to eth1: its host did not answer for 1s"}).empty()) << lines.text();
   }
 }
 
@@ -339,13 +328,8 @@ TEST(RailMesh, StrangersGetNothingAndKeepNobodyOut) {
   meshes.expect_no_error();
 }
 
-size_t open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<size_t>(std::distance(begin(all), end(all)));
-}
-
 TEST(RailMesh, LeavesNoDescriptor) {
-  const size_t before = open_descriptors();
+  const std::multiset<std::string> before = open_descriptors();
   for (const bool away : {false, true}) {
     RailMeshes meshes(3);
     meshes.poll_all();

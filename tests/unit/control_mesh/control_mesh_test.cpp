@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "control_mesh/control_mesh.h"
 #include "control_mesh/dissemination.h"
+#include "support/log_lines.h"
 
 namespace trestle {
 namespace control_mesh_test {
@@ -244,8 +245,7 @@ TEST(HeartbeatTest, AStoppedProcessOnALivingHostIsNotLost) {
 
 // Logged once for any number of connections and communicators, and however often the process becomes silent again.
 TEST(HeartbeatTest, ASilentProcessIsLoggedOnce) {
-  const std::string path = testing::TempDir() + "trestle-silence-" + std::to_string(getpid());
-  ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  const LogLines log(LogLevel::kWarn);
   for (int communicator = 0; communicator < 3; ++communicator) {
     Meshes meshes(3);
     for (auto& mesh : meshes.mesh) mesh->set_names({"rank 0 (vm, pid 1)", "rank 1 (vm, pid 2)", "rank 2 (vm, pid 3)"});
@@ -258,11 +258,7 @@ TEST(HeartbeatTest, ASilentProcessIsLoggedOnce) {
       meshes.poll_all();
     }
   }
-  ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  std::remove(path.c_str());
+  const std::vector<std::string> lines = log.with({});
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("rank 2 (vm, pid 3) has been silent"), std::string::npos) << lines[0];
 }

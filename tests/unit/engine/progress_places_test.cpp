@@ -17,7 +17,7 @@ constexpr uint64_t kAll = ~uint64_t{0};
 
 ProgressPlaces places_of(const std::vector<std::string>& nodes, uint64_t mask = kAll, int64_t wanted = 0) {
   const NodeFiles files(nodes);
-  return choose_progress_places(wanted, files.folder(), {mask});
+  return choose_progress_places(wanted, files.path(), {mask});
 }
 
 TEST(ProgressPlaces, AreOnePerNodeOfTheProcess) {

@@ -11,6 +11,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "engine/run/progress.h"
+#include "support/log_lines.h"
 #include "support/no_threads.h"
 #include "support/node_files.h"
 #include "unit/engine/unattended.h"
@@ -176,7 +177,7 @@ TEST(ProgressThreads, RunOnTheNodeOfTheThreadThatAdds) {
   const std::vector<int> usable = processors_of(usable_cpu_mask());
   if (usable.size() < 2) GTEST_SKIP() << "there is one processor";
   const NodeFiles files({std::to_string(usable[0]), processors_text({usable.begin() + 1, usable.end()})});
-  const ProgressPlaces places = choose_progress_places(0, files.folder(), usable_cpu_mask());
+  const ProgressPlaces places = choose_progress_places(0, files.path(), usable_cpu_mask());
   ASSERT_EQ(places.processors.size(), 2u);
   for (const int at : {usable[0], usable[1]}) {
     const std::vector<int>& node = places.processors[at == usable[0] ? 0 : 1];
@@ -184,29 +185,9 @@ TEST(ProgressThreads, RunOnTheNodeOfTheThreadThatAdds) {
   }
 }
 
-// The lines at INFO while this object lives.
-class LogLines {
- public:
-  LogLines() { EXPECT_TRUE(configure_log({LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kInit), path_}).ok()); }
-  ~LogLines() {
-    EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-    std::remove(path_.c_str());
-  }
-  LogLines(const LogLines&) = delete;
-  LogLines& operator=(const LogLines&) = delete;
-  std::string operator()() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
-
- private:
-  const std::string path_ = testing::TempDir() + "trestle_helpers_" + std::to_string(getpid());
-};
-
 // The node has all processors, so that no thread is bound more narrowly.
 TEST(ProgressThreads, SayWhatTheRailsHadToDoWithIt) {
-  const LogLines lines;
+  const LogLines lines(LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kInit));
   const std::vector<int> usable = processors_of(usable_cpu_mask());
   ProgressPlaces places{{{}, usable}, "as the test wants", {{0}, {1}}};
   if (usable.size() > 1) places.processors = {{usable.front()}, {usable.begin() + 1, usable.end()}};
@@ -217,29 +198,29 @@ TEST(ProgressThreads, SayWhatTheRailsHadToDoWithIt) {
   const std::string start = "helper thread 1 on processors " + processors_text(places.processors[1]) +
                             " of NUMA node 1; 2 helper threads at most: as the test wants\n";
   ASSERT_TRUE(progress.add(near.engine).ok());
-  EXPECT_NE(lines().find("helper thread 1 drives this rank; its rails are at NUMA node 1\n"), std::string::npos)
-      << lines();
-  wait_until([&] { return lines().find(start) != std::string::npos; });
+  EXPECT_NE(lines.text().find("helper thread 1 drives this rank; its rails are at NUMA node 1\n"), std::string::npos)
+      << lines.text();
+  wait_until([&] { return lines.text().find(start) != std::string::npos; });
   ASSERT_TRUE(progress.add(far.engine).ok());
-  EXPECT_NE(lines().find("drives this rank; its rails are at NUMA node 7, where this process may not run\n"),
+  EXPECT_NE(lines.text().find("drives this rank; its rails are at NUMA node 7, where this process may not run\n"),
             std::string::npos)
-      << lines();
+      << lines.text();
   ASSERT_TRUE(progress.add(none.engine).ok());
-  EXPECT_EQ(lines().find(" drives this rank", lines().find("node 7")), std::string::npos)
+  EXPECT_EQ(lines.text().find(" drives this rank", lines.text().find("node 7")), std::string::npos)
       << "nothing is known of rails";
 }
 
 TEST(ProgressThreads, SayHowManyAndWhereWhenTheyStart) {
-  const LogLines lines;
+  const LogLines lines(LogLevel::kInfo, static_cast<uint32_t>(Subsystem::kInit));
   {
     Unattended one, other;
     Progress progress(true, anywhere(2));
     const std::string where = " on processors " + processors_text(processors_of(usable_cpu_mask()));
     const std::string line = where + "; 2 helper threads at most: as the test wants\n";
     for (const auto& [work, name] : {std::pair(&one, "helper thread 0"), {&other, "helper thread 1"}}) {
-      EXPECT_EQ(lines().find(name), std::string::npos) << "before it has an engine";
+      EXPECT_EQ(lines.text().find(name), std::string::npos) << "before it has an engine";
       EXPECT_TRUE(progress.add(work->engine).ok());
-      wait_until([&, text = name + line] { return lines().find(text) != std::string::npos; });
+      wait_until([&, text = name + line] { return lines.text().find(text) != std::string::npos; });
     }
   }
 }

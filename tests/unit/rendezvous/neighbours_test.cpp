@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "control_mesh/control_link.h"
 #include "rendezvous/neighbours.h"
+#include "support/log_lines.h"
 #include "support/no_descriptors.h"
 #include "transport/auth/handshake_exchange.h"
 #include "unit/rendezvous/ranks.h"
@@ -253,18 +254,9 @@ void knock(const RankZero& rank, std::span<const std::byte> bytes) {
   }
 }
 
-// The number of log lines with both parts. Other threads of this process may log too.
-size_t lines_with(const std::string& path, const std::string& who, const std::string& what) {
-  std::ifstream file(path);
-  size_t found = 0;
-  for (std::string line; std::getline(file, line);) found += contains(line, who) && contains(line, what) ? 1 : 0;
-  return found;
-}
-
 // Sends garbage and replays repeatedly while the neighbour is awaited.
 TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
-  const std::string path = testing::TempDir() + "trestle_neighbours_" + std::to_string(getpid());
-  ASSERT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  const LogLines lines(LogLevel::kWarn);  // other threads of this process may log too
   const Listener listener = taken_port();
   RankZero rank(listener);
   const std::vector<std::byte> garbage(200, std::byte{'G'});
@@ -278,12 +270,10 @@ TEST(NeighboursTest, StrangersAreTurnedAwayAndLoggedOncePerReason) {
   HandshakeExchange exchange(Role::kInitiator, Purpose::kControl, rank.of_neighbour(), 0);
   EXPECT_TRUE(exchange.run_before(in.get(), {}).ok());
   EXPECT_TRUE(rank.result().ok()) << "the job goes on";
-  ASSERT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
   const std::string refused = "rank 0 refused a connection";
-  EXPECT_EQ(lines_with(path, refused, "is not the beginning of a Trestle connection"), 1u);
-  EXPECT_EQ(lines_with(path, refused, "has another secret"), 1u);
-  EXPECT_EQ(lines_with(path, refused, ""), 2u);
-  std::remove(path.c_str());
+  EXPECT_EQ(lines.with({refused, "is not the beginning of a Trestle connection"}).size(), 1u);
+  EXPECT_EQ(lines.with({refused, "has another secret"}).size(), 1u);
+  EXPECT_EQ(lines.with({refused}).size(), 2u);
 }
 
 }  // namespace

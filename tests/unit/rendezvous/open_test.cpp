@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/log.h"
+#include "support/log_lines.h"
 #include "unit/rendezvous/ranks.h"
 
 namespace trestle {
@@ -18,8 +19,7 @@ namespace {
 // The log of rank 0 when it should meet others at `host`. It fails at its listener, because the port is taken on
 // loopback and so on every address.
 std::string logged(const std::string& host, const std::string& secret, int32_t rank = 0) {
-  const std::string path = testing::TempDir() + "trestle_open_" + std::to_string(getpid());
-  EXPECT_TRUE(configure_log({LogLevel::kWarn, 0, path}).ok());
+  const LogLines lines(LogLevel::kWarn);
   const Listener taken = taken_port();
   const std::atomic<bool> abort{rank != 0};
   BootstrapConfig config = loopback_config(2, rank, {});
@@ -33,11 +33,7 @@ std::string logged(const std::string& host, const std::string& secret, int32_t r
   if (rank == 0) {
     EXPECT_TRUE(contains(joined.error().message, "cannot listen")) << joined.error().message;
   }
-  EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::remove(path.c_str());
-  return text.str();
+  return lines.text();
 }
 
 constexpr const char* kElsewhere = "192.0.2.1";  // of TEST-NET-1, RFC 5737

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/rng.h"
+#include "local/temporary_folder.h"
 #include "topology/topology.h"
 
 namespace trestle {
@@ -167,9 +168,11 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":true}]}", "size: must be a whole number, not a boolean"},
       {"{\"dimensions\":[{\"size\":null}]}", "size: must be a whole number, not null"},
       {"{\"dimensions\":[{\"size\":2,\"size\":2}]}", "size: is given twice"},
-      {"{\"dimensions\":[{\"size\":2,\"kind\":\"mesh\"}]}", "kind: 'mesh' is not a kind; there are ring, fully_connected, switch"},
+      {"{\"dimensions\":[{\"size\":2,\"kind\":\"mesh\"}]}",
+       "kind: 'mesh' is not a kind; there are ring, fully_connected, switch"},
       {"{\"dimensions\":[{\"size\":2,\"kind\":3}]}", "kind: must be a string, not a number"},
-      {"{\"dimensions\":[{\"size\":2,\"transport\":\"rdma\"}]}", "transport: 'rdma' is not a transport; there are auto, loopback, shm, tcp"},
+      {"{\"dimensions\":[{\"size\":2,\"transport\":\"rdma\"}]}",
+       "transport: 'rdma' is not a transport; there are auto, loopback, shm, tcp"},
       {"{\"dimensions\":[{\"size\":2,\"latency_ns\":-1}]}", "latency_ns: must be a whole number from 0"},
       {"{\"dimensions\":[{\"size\":2,\"latency_ns\":0.5}]}", "latency_ns: must be a whole number from 0"},
       {"{\"dimensions\":[{\"size\":2,\"in_network_reduction\":1}]}",
@@ -183,7 +186,8 @@ TEST_F(TopologyFile, BadOnesNameLineAndField) {
       {"{\"dimensions\":[{\"size\":2,\"shared\":4}]}", "shared: must be an object, not a number"},
       {"{\"dimensions\":[{\"size\":2,\"shared\":{\"resource\":\"cpu\"}}]}", "shared.ps_per_byte: is missing"},
       {"{\"dimensions\":[{\"size\":2,\"shared\":{\"ps_per_byte\":4}}]}", "shared.resource: is missing"},
-      {"{\"dimensions\":[{\"size\":2,\"shared\":{\"name\":\"cpu\"}}]}", "shared: 'name' is not a field; there are resource"},
+      {"{\"dimensions\":[{\"size\":2,\"shared\":{\"name\":\"cpu\"}}]}",
+       "shared: 'name' is not a field; there are resource"},
       {"{\"dimensions\":[{\"size\":2,\"rails\":\"eth1\"}]}", "dimension 1: rails: must be a list, not a string"},
       {"{\"dimensions\":[{\"size\":2,\"rails\":[]}]}", "dimension 1: rails: must not be empty"},
       {"{\"dimensions\":[{\"size\":2,\"rails\":[\"eth1\"]}]}", "dimension 1: rail 1: must be an object, not a string"},
@@ -256,11 +260,9 @@ TEST_F(TopologyFile, EveryTruncationIsAnError) {
 }
 
 TEST_F(TopologyFile, IsChosenWithTransportsOnTop) {
-  std::string path = ::testing::TempDir() + "trestle_topology_XXXXXX";
-  const int fd = ::mkstemp(path.data());
-  ASSERT_GE(fd, 0);
-  ::close(fd);
-  std::ofstream(path) << R"({"dimensions":[{"size":2,"transport":"tcp"},{"size":1},{"size":2}]})";
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.write("topology.json", R"({"dimensions":[{"size":2,"transport":"tcp"},{"size":1},{"size":2}]})");
   const std::vector<RankPlace> where(4, RankPlace{"host", "id", 1});
   const Topology plain = choose_topology({"", path, "auto"}, where).value();
   ASSERT_EQ(plain.dimensions.size(), 2u);
@@ -270,7 +272,6 @@ TEST_F(TopologyFile, IsChosenWithTransportsOnTop) {
   EXPECT_EQ(forced.dimensions[0].transport, TransportKind::kShm);
   EXPECT_EQ(forced.dimensions[1].transport, TransportKind::kTcp);
   EXPECT_EQ(read_topology_file(path).value().dimensions.size(), 2u);
-  ::unlink(path.c_str());
 }
 
 TEST_F(TopologyFile, MissingFileAndFolderAreErrors) {

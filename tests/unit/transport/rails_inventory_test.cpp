@@ -13,37 +13,30 @@
 #include <fstream>
 #include <thread>
 
+#include "local/temporary_folder.h"
 #include "transport/rails/inventory.h"
 #include "transport/rails/pci.h"
 
 namespace trestle {
 namespace {
 
-namespace fs = std::filesystem;
-
 // A folder like /sys with invented interfaces.
 class Sysfs {
  public:
-  Sysfs() { EXPECT_NE(mkdtemp(folder_), nullptr); }
-  ~Sysfs() { fs::remove_all(folder_); }
-  Sysfs(const Sysfs&) = delete;
-  Sysfs& operator=(const Sysfs&) = delete;
-
-  std::string path() const { return folder_; }
+  std::string path() const { return folder_.path(); }
   // `file` below class/net.
   void write(const std::string& file, const std::string& text) const {
-    fs::create_directories(net(file).parent_path());
-    std::ofstream(net(file)) << text << "\n";
+    folder_.write("class/net/" + file, text + "\n");
   }
-  void folder(const std::string& name) const { fs::create_directories(net(name)); }
+  void folder(const std::string& name) const { std::filesystem::create_directories(net(name)); }
   void link(const std::string& name, const std::string& target) const {
-    fs::create_directories(net(name).parent_path());
-    fs::create_symlink(target, net(name));
+    std::filesystem::create_directories(net(name).parent_path());
+    std::filesystem::create_symlink(target, net(name));
   }
 
  private:
-  fs::path net(const std::string& name) const { return fs::path(folder_) / "class/net" / name; }
-  char folder_[40] = "/tmp/trestle_sysfs_XXXXXX";
+  std::filesystem::path net(const std::string& name) const { return folder_.path("class/net/" + name); }
+  const TemporaryFolder folder_;
 };
 
 TEST(Inventory, SpeedAndNodeOfHardwareAreRead) {
