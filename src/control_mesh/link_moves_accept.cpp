@@ -99,7 +99,7 @@ void LinkMoves::take(size_t link, Stranger& stranger, const MoveRecord& ask, int
 void LinkMoves::refuse(const Stranger& stranger, const std::string& reason) {
   const bool maybe_ours = stranger.exchange.handshake().peer_rank() >= 0 || !stranger.exchange.heard();
   if (stranger.exchange.connection_lost() && maybe_ours)
-    LOG(kInfo, kBootstrap, "control: a connection ended before its handshake: %s", reason.c_str());
+    LOG(kTrace, kBootstrap, "control: a connection ended before its handshake: %s", reason.c_str());
   else if (refused_once_.first(format_host(stranger.from) + reason))
     LOG(kWarn, kBootstrap, "control: rank %d refused a connection from %s: %s", options_.rank,
         format_address(stranger.from).c_str(), reason.c_str());

@@ -60,7 +60,7 @@ struct NamedPlace {
   uint16_t ports = 1;
   std::string job;                // distinguishes this place from another job's at the same address
   std::vector<std::byte> secret;  // the secret that came with the place; empty: TRESTLE_SECRET's, or none
-  bool own_address = false;       // an address chosen on rank 0's host: rank 0 listens only there
+  Addresses own_addresses = {};   // chosen on rank 0's host, which listens only there; empty: `at` is to be resolved
 };
 
 // The place that the launcher's processes exchange.
@@ -81,7 +81,7 @@ Result<NamedPlace> place_of_launcher(const BootstrapConfig& config, const WaitLi
                    kMasterPorts,
                    to_hex(id.job),
                    {},
-                   true};
+                   id.addresses};
   // Rank 0 alone looks for a free port, and in its own range, which may be another one.
   const PortRange& range = config.port_range;
   if (config.rank == 0 && range.low <= at.port() && at.port() <= range.high)
@@ -107,7 +107,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& l
   const Launcher& launcher = config.launcher;
   if (!config.communicator_id.empty()) {
     const HostPort at = parse_host_port(config.communicator_id).value();
-    return NamedPlace{at, "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1, job_name(config), {}, false};
+    return NamedPlace{at, "TRESTLE_COMM_ID", "TRESTLE_COMM_ID", 1, job_name(config), {}};
   }
   const bool named = !launcher.master_address.empty() && !launcher.address_concluded;
   const bool over_pmix = launcher.space.kind == LauncherSpace::Kind::kPmix;
@@ -118,8 +118,7 @@ Result<NamedPlace> named_place(const BootstrapConfig& config, const WaitLimit& l
     LOG(kInfo, kBootstrap, "the ranks meet at %s and not through the launcher: %s", launcher.master_address.c_str(),
         pmix.error().message.c_str());
   const uint16_t port = launcher.master_port.value_or(kDefaultMasterPort);
-  return NamedPlace{
-      {launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, job_name(config), {}, false};
+  return NamedPlace{{launcher.master_address, port}, "MASTER_ADDR", "MASTER_PORT", kMasterPorts, job_name(config), {}};
 }
 
 // Completes the id with the listeners' addresses. left_out: what speaks against the other interfaces.
@@ -165,7 +164,8 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
   root.place =
       "the rendezvous at " + root.name + " (" + place.variable + (one ? ")" : ", " + place.port_variable + ")");
   const AddressFamily family = TRY(parse_family(config.family));
-  const Result<Addresses> resolved = resolve_before(root.name, family, limit);
+  const Result<Addresses> resolved =
+      place.own_addresses.empty() ? resolve_before(root.name, family, limit) : nearest_first(place.own_addresses);
   if (!resolved.ok()) return Error{resolved.error().code, place.variable + ": " + resolved.error().message};
   root.candidates = at_ports(resolved.value(), place.at.port, place.ports);
   if (config.rank != 0 && !parse_host(place.at.host).ok())
@@ -174,7 +174,7 @@ Result<Root> find_root(const BootstrapConfig& config, const WaitLimit& limit) {
   root.job_name = place.job;
   root.secret = config.secret.empty() ? place.secret : job_secret(config.secret);
   root.is_local = names_loopback(place.at.host);
-  const bool loopback = place.own_address || root.is_local;
+  const bool loopback = !place.own_addresses.empty() || root.is_local;
   if (root.secret.empty() && !loopback && config.rank == 0)
     LOG(kWarn, kBootstrap,
         "the rendezvous at %s is open: there is no secret, so anybody who reaches the port can join; set "

@@ -102,13 +102,15 @@ Result<bool> serve_once(Root& root, const ServedPlace& place, const BootstrapCon
   for (int port = place.port; port < place.port + place.ports && port <= 65535; ++port) {
     const auto at = static_cast<uint16_t>(port);
     std::string refused;
+    std::vector<Listener> listeners;
     for (const SocketAddress& address : place.addresses) {
+      if (!place.loopback && !listeners.empty()) break;  // it listens everywhere
       Result<Listener> listener = listen_tcp_at(listening_address(address, at, place.loopback));
-      if (!listener.ok()) {
-        refused = listener.error().message;
-        continue;
-      }
-      use(root, place, TRY(start_rendezvous(std::move(listener).value(), server_options(root, place, config))), at);
+      if (listener.ok()) listeners.push_back(std::move(listener).value());
+      if (!listener.ok()) refused = listener.error().message;
+    }
+    if (!listeners.empty()) {
+      use(root, place, TRY(start_rendezvous(std::move(listeners), server_options(root, place, config))), at);
       if (at != place.port)
         LOG(kInfo, kBootstrap, "%s: port %d is used instead: %s", root.place.c_str(), port, last.c_str());
       return true;

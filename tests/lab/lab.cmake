@@ -15,6 +15,7 @@ if(TARGET trestle_cli AND TARGET all_reduce_perf)
     set_tests_properties(${name} PROPERTIES LABELS lab TIMEOUT 300 COST 900 SKIP_RETURN_CODE 77
                                             ENVIRONMENT "${test_environment}")
   endforeach()
+  set_tests_properties(addresses_test PROPERTIES TIMEOUT 900) # 30 jobs, 10 of them by mpirun
   set_tests_properties(cuts_test PROPERTIES TIMEOUT 1800) # LAB_CUTS=100 takes some minutes
   set_tests_properties(lost_host_test PROPERTIES RUN_SERIAL ON) # its heartbeat is half a second
 endif()

@@ -237,4 +237,24 @@ TEST(LogOfBindings, HasTheLibrarysLevels) {
   }
 }
 
+// Ranks that connect to each other at the same time give up connections, which is nothing to tell anybody.
+TEST(LogLines, AHealthyRunTellsOfNoLostConnection) {
+  const TemporaryFolder folder;
+  const ranks::Settings settings{.ranks = 6, .transport = "tcp"};
+  const auto body = [&](ranks::Process&, trestleComm_t comm) {
+    std::vector<float> send(6, 1.0F), recv(6);
+    EXPECT_TRUE(ranks::succeeded(trestleAllToAll(send.data(), recv.data(), 1, trestleFloat32, comm, nullptr), comm));
+    EXPECT_TRUE(ranks::succeeded(trestleCommSynchronize(comm), comm));
+  };
+  ranks::on_processes(settings, body, [&](int) {
+    return ranks::Env{
+        {"TRESTLE_DEBUG", "INFO"}, {"TRESTLE_DEBUG_SUBSYS", "ALL"}, {"TRESTLE_DEBUG_FILE", folder.path("log")}};
+  });
+  const std::string log = folder.content("log");
+  EXPECT_FALSE(lines_with(log, " INFO ").empty());
+  for (const char* told : {"before its handshake", " WARN "}) {
+    for (const std::string& line : lines_with(log, told)) ADD_FAILURE() << line;
+  }
+}
+
 }  // namespace

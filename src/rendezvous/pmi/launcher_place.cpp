@@ -1,5 +1,6 @@
 #include "rendezvous/pmi/launcher_place.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -44,15 +45,19 @@ Result<UniqueId> from_text(const std::string& text) {
                    id.error().message + "): do all processes use the same version of Trestle?"};
 }
 
-// The port is free now. Its server starts later, and takes one of the next ports if another program was faster.
+// The first address's port is free now, and counts for all. The server starts later, and takes one of the next ports if
+// another program was faster.
 Result<std::string> new_place(const BootstrapConfig& config) {
   std::string left_out;
   const std::vector<Listener> probes = TRY(listen_on_each_rail(config, left_out));
   UniqueId id;
   random_bytes(id.job);
   random_bytes(id.secret);
-  id.addresses = {probes.front().address};  // rank 0 of a communicator listens at one
-  if (probes.front().address.is_loopback()) id.network = own_network();
+  for (const Listener& probe : probes) {
+    id.addresses.push_back(probe.address);
+    id.addresses.back().set_port(probes.front().address.port());
+  }
+  if (std::ranges::all_of(id.addresses, &SocketAddress::is_loopback)) id.network = own_network();
   if (!left_out.empty()) LOG(kInfo, kBootstrap, "no meeting place: %s", left_out.c_str());
   return to_text(TRY(encode(id)));
 }

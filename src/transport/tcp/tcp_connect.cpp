@@ -184,7 +184,7 @@ void TcpRail::lose_stranger(const Attempt& attempt, const std::string& reason) {
   } else if (attempt.half()) {
     return refuse(attempt, reason);
   }
-  LOG(kInfo, kNet, "tcp: a connection ended before its handshake: %s", reason.c_str());
+  LOG(kTrace, kNet, "tcp: a connection ended before its handshake: %s", reason.c_str());
 }
 
 void TcpRail::drive_stranger(uint32_t serial) {
