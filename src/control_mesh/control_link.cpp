@@ -84,6 +84,12 @@ void ControlLink::end() {
   drop_output();
 }
 
+void ControlLink::hand_over_output() {
+  if (streams_ != nullptr && has_output())
+    streams_->send_last(peer_, sends_, std::as_bytes(std::span(out_)).subspan(out_at_));
+  drop_output();
+}
+
 void ControlLink::drop_output() {
   out_.clear();
   out_at_ = 0;
@@ -211,7 +217,8 @@ ControlLink::Reading ControlLink::read(std::vector<ControlFrame>& frames, std::s
     // Its sender waits until this kernel has acknowledged it.
     if (socket_ && std::any_of(frames.begin() + static_cast<ptrdiff_t>(known), frames.end(), is_bye))
       acknowledge_now(fd());
-    if (got.value() < buffer.size()) break;
+    // Of a stream the end is news only once.
+    if (socket_ && got.value() < buffer.size()) break;
   }
   return Reading::kOpen;
 }

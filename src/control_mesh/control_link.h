@@ -65,6 +65,8 @@ class ControlLink {
   // Of the other end of the present or last connection: "10.0.0.2"; "": not known, or a Unix socket.
   const std::string& host() const { return host_; }
   void end();
+  // Over streams: gives them what they have not taken yet, for their end.
+  void hand_over_output();
 
   // Queues a frame and sends what the kernel takes. While the link is away, frames are kept. After a send has failed,
   // frames that are not kept are dropped without an error: the end of the connection is noticed by reading, after

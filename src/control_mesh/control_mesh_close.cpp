@@ -88,6 +88,7 @@ void ControlMesh::Impl::end_links() {
   for (ControlLink& link : links_) {
     if (link.away()) link.end();
     if (link.fd() >= 0) end_socket(link);
+    link.hand_over_output();
     link.end();
   }
   if (streams_) streams_->close(0);

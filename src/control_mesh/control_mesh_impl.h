@@ -114,8 +114,8 @@ class ControlMesh::Impl : private LinkMoves::Links {
       TRESTLE_REQUIRES(mutex_);
   void give_up(size_t link, const std::string& what) override TRESTLE_REQUIRES(mutex_);
 
-  std::unique_ptr<HostStreams> streams_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: each link has a connection
   UniqueFd bell_ TRESTLE_GUARDED_BY(mutex_);                         // rung for the streams, until on_arrival()
+  std::unique_ptr<HostStreams> streams_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: each link has a connection
   std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);
   std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);  // out_[k], in_[k]: index into links_
   std::vector<size_t> in_ TRESTLE_GUARDED_BY(mutex_);

@@ -93,6 +93,7 @@ Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<siz
 Status ControlMesh::Impl::add_streams(std::unique_ptr<HostStreams> streams, const std::vector<std::string>& addresses,
                                       const std::vector<std::string>& names) {
   streams_ = std::move(streams);
+  if (!epoll_) return Error{Code::kSystemError, "no descriptor is left to wait with (limit of open files: ulimit -n)"};
   TRY(watch_streams());
   TRY(streams_->connect(mesh_neighbours(settings_.rank, settings_.ranks), addresses, names));
   const auto steps = static_cast<uint64_t>(dissemination_steps(settings_.ranks));
@@ -138,11 +139,12 @@ void ControlMesh::Impl::poll_streams(int64_t now_ns) {
   uint64_t count;
   if (bell_) [[maybe_unused]]
     const ssize_t rung = ::read(bell_.get(), &count, sizeof count);
-  const Status polled = streams_->poll();
+  const Result<bool> polled = streams_->poll();
   if (!polled.ok()) report({false, settings_.rank, polled.error()}, false);
+  const bool news = !polled.ok() || polled.value();
   for (size_t link = 0; link < links_.size(); ++link) {
-    if (links_[link].open()) links_[link].flush();
-    read_link(link, now_ns);
+    if (links_[link].open() && links_[link].has_output()) links_[link].flush();
+    if (news) read_link(link, now_ns);
   }
 }
 
@@ -371,8 +373,9 @@ void ControlMesh::Impl::begin(ControlListener* listener) {
   begin_beats();
 }
 
+// Ranks that share sockets hear of each other's end at once, and their host is this one.
 bool ControlMesh::Impl::beats() const {
-  return (listener_ != nullptr || moves_) && settings_.heartbeat_ns > 0 && !closed_;
+  return !streams_ && (listener_ != nullptr || moves_) && settings_.heartbeat_ns > 0 && !closed_;
 }
 
 void ControlMesh::Impl::begin_beats() {
@@ -441,7 +444,7 @@ void ControlMesh::Impl::tell_silence(ControlLink& link, int64_t now_ns) {
 }
 
 int64_t ControlMesh::Impl::next_due_ns() const {
-  constexpr int64_t kAgainNs = 1'000'000;
+  constexpr int64_t kAgainNs = 20'000'000;
   if (!events_.empty() && listener_ != nullptr) return 0;
   const auto is_full = [](const ControlLink& link) { return link.fd() < 0 && link.open() && link.has_output(); };
   if (streams_ && std::ranges::any_of(links_, is_full)) return clock_.now_ns() + kAgainNs;

@@ -85,6 +85,7 @@ class Bootstrap::Impl {
   std::atomic<int32_t>* awaited = &own_awaited;
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
   std::function<Error()> on_abort;
+  std::function<Status()> failure;
   std::unique_ptr<Inquiry> inquiry;  // while an inquiry finds out which rank is to blame, or is waited for
   uint32_t inquiries = 0;
   WaitMarks marks{monotonic_clock().now_ns()};
@@ -142,6 +143,7 @@ void Bootstrap::Impl::configure(const BootstrapConfig& config) {
   if (config.awaited != nullptr) awaited = config.awaited;
   on_overdue = config.on_overdue;
   on_abort = config.on_abort;
+  failure = config.failure;
   named = !config.names.empty();
   std::vector<std::string> known = config.names;
   for (int32_t r = 0; !named && r < nranks; ++r) known.push_back("rank " + std::to_string(r));
@@ -173,6 +175,7 @@ Status Bootstrap::Impl::turn(int64_t until_ns, uint64_t seq, bool barrier, bool&
 }
 
 Status Bootstrap::Impl::aborted() {
+  if (failure) TRY(failure());
   if (abort == nullptr || !abort->load()) return {};
   mesh->flood_error(on_abort ? on_abort() : giving_up(names[static_cast<size_t>(rank)]), rank);
   return Error{Code::kAborted, "the communicator was aborted"};

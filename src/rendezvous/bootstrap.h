@@ -66,6 +66,8 @@ struct BootstrapConfig {
   // rank can be named), on the waiting thread; it may take some time. Empty: the inquiry asks the ranks over the
   // connections made so far.
   std::function<Error(int32_t awaited, const Error& own)> on_overdue;
+  // Another rank's failure that is known from elsewhere; it ends the exchanges here, too. Empty: there is none.
+  std::function<Status()> failure;
   // The error that the other ranks get when this one gives up because of `abort`. Empty: it aborted, or its process
   // exits.
   std::function<Error()> on_abort;

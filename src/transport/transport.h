@@ -225,6 +225,9 @@ class Transport {
   // there are no events but those calls. prepare_sleep() announces to peers that a wake-up is needed and
   // returns false if there is already something to do (then do not sleep); finish_sleep() takes it back.
   virtual int event_fd() const = 0;
+  // All transports of this kind that this rank has, of any number of communicators, have one event_fd(). Then no epoll
+  // may watch it: the kernel allows 500 that watch one socket.
+  virtual bool shares_events() const { return false; }
   virtual bool prepare_sleep() = 0;
   // ring: wakes the thread that sleeps; called by other threads, under locks, when they have brought something. Before
   // the first sleep; empty: nothing is called any more.

@@ -172,9 +172,13 @@ Result<std::unique_ptr<Bootstrap>> CommSplit::join_others(int64_t deadline_ns) {
     const auto failed = engine_.failure();  // the failure that stopped the split, if any
     return failed && !exits() ? *failed : giving_up(membership_.own_name());
   };
-  if (meeting_->on_one_host)
-    return Bootstrap::join_on_host(config, meeting.job, meeting.secret, membership_.local_ip(),
-                                   std::move(meeting_->on_host));
+  if (meeting_->on_one_host) {
+    config.failure = [this] { return registration_.failure(); };
+    auto joined = Bootstrap::join_on_host(config, meeting.job, meeting.secret, membership_.local_ip(),
+                                          std::move(meeting_->on_host));
+    if (!joined.ok()) send_failure(joined.error());
+    return joined;
+  }
   meeting.name_of = [names = config.names](int32_t rank) { return names[static_cast<size_t>(rank)]; };
   meeting.report = [this](const JoinReport& report) { send_failure(report.error); };
   meeting.failure = [this] { return registration_.failure(); };

@@ -95,8 +95,13 @@ Engine::Engine(EngineConfig config, std::vector<std::unique_ptr<Transport>> tran
   if (!opened().ok() || !config_.sleeps) return;
   watch(epoll_.get(), wake_.get());
   for (const auto& transport : transports_) {
-    watch(epoll_.get(), transport->event_fd());
+    if (transport->shares_events()) {
+      shared_fd_ = transport->event_fd();
+    } else {
+      watch(epoll_.get(), transport->event_fd());
+    }
     transport->on_arrival([this] {
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // what has arrived is seen by whoever is no sleeper yet
       if (sleepers() != 0) wake();
     });
   }

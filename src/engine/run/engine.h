@@ -5,6 +5,9 @@
 // Threads only ever try that lock, or borrow it while a user-defined reduction runs (engine/run/progress_lock.h).
 #pragma once
 
+#include <poll.h>
+
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -70,8 +73,8 @@ struct EngineConfig {
   // again by tell_failure().
   std::function<void(const Error&)> on_failure;
   // Called under the progress lock when a deadline passes, or an operation waits for long; must not block or call the
-  // engine. True: an inquiry finds out which rank is to blame. After a deadline end_inquiry() follows in bounded time, a
-  // wait is only said. False, or empty: the engine fails, or says it, at once.
+  // engine. True: an inquiry finds out which rank is to blame. After a deadline end_inquiry() follows in bounded time,
+  // a wait is only said. False, or empty: the engine fails, or says it, at once.
   std::function<bool(const Overdue&)> on_overdue;
 };
 
@@ -192,7 +195,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     enum class State : uint8_t {
       kBusy,    // there is something to do
       kDriven,  // another thread drives it at this moment
-      kBegun,   // it may sleep until sleep_fd() is readable; end_sleep() must follow
+      kBegun,   // it may sleep until one of sleep_fds() is readable; end_sleep() must follow
     };
     State state = State::kBusy;
     bool first = false;  // the first sleeper here: hears every bell
@@ -200,7 +203,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   };
   Sleep begin_sleep();
   void end_sleep(const Sleep& sleep);
-  int sleep_fd() const { return epoll_.get(); }
+  // What a sleeper polls.
+  std::array<pollfd, 2> sleep_fds() const { return {{{epoll_.get(), POLLIN, 0}, {shared_fd_, POLLIN, 0}}}; }
   // by_helper: the helper is about to sleep at this engine; else it has woken. A thread that begins to wait here while
   // the helper sleeps wakes it, so that peers ring for one sleeper and not for two. False: a thread waits here already,
   // so the helper need not sleep here.
@@ -342,6 +346,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::unique_ptr<Operation>> lent_ TRESTLE_GUARDED_BY(pool_mutex_);  // in any order: Operation::lent_at
 
   UniqueFd epoll_;
+  int shared_fd_ = -1;  // of transports: Transport::shares_events()
   UniqueFd wake_;
 };
 

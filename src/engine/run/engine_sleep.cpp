@@ -1,6 +1,5 @@
 // How threads sleep at an engine, and what wakes them.
 #include <sched.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,8 +86,8 @@ void Engine::sleep(int timeout_ms, const std::function<bool()>& done) {
   bool rung = false;
   {
     const ScopeExit awake([&] { end_sleep(sleep); });  // also if done() throws
-    epoll_event events[4];
-    if (!done()) rung = ::epoll_wait(epoll_.get(), events, 4, std::min(timeout_ms, sleep.most_ms)) > 0;
+    std::array<pollfd, 2> fds = sleep_fds();
+    if (!done()) rung = ::poll(fds.data(), fds.size(), std::min(timeout_ms, sleep.most_ms)) > 0;
   }
   // The first sleeper and the last one that wakes silence the doorbells. These threads may need this processor. Only a
   // thread that no longer counts as a sleeper may yield: else there might be no last one.

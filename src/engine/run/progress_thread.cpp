@@ -227,7 +227,7 @@ int64_t ProgressThread::timeout_ns(const Driven& driven, int64_t now_ns) {
 void ProgressThread::sleep(const Driven& driven, int64_t timeout_ns) {
   std::vector<pollfd> fds;
   std::vector<std::pair<Engine*, Engine::Sleep>> asleep_at;
-  fds.reserve(driven.size() + 1);
+  fds.reserve(2 * driven.size() + 1);
   asleep_at.reserve(driven.size());
   fds.push_back({bell_.get(), POLLIN, 0});
   for (const auto& engine : driven) {
@@ -235,7 +235,7 @@ void ProgressThread::sleep(const Driven& driven, int64_t timeout_ns) {
     timeout_ns = std::min(timeout_ns, int64_t{sleep.most_ms} * 1'000'000);
     if (sleep.state != Engine::Sleep::State::kBegun) continue;
     asleep_at.emplace_back(engine.get(), sleep);
-    fds.push_back({engine->sleep_fd(), POLLIN, 0});
+    for (const pollfd& fd : engine->sleep_fds()) fds.push_back(fd);
   }
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};

@@ -23,7 +23,9 @@ Result<std::unique_ptr<DescriptorExchange>> DescriptorExchange::open(const HostK
 // id: which parcel. message: whether it has a descriptor.
 Status DescriptorExchange::on_frame(int32_t peer, const HostFrame& frame, UniqueFd fd) {
   std::vector<UniqueFd>& got = got_[static_cast<size_t>(peer)];
-  if (frame.kind != HostFrameKind::kParcel || frame.id != got.size() || (frame.message != 0) != bool(fd))
+  if (frame.kind == HostFrameKind::kParcel && frame.message != 0 && !fd)
+    return Error{Code::kSystemError, "no open file is left for " + what_ + " (limit of open files: ulimit -n)"};
+  if (frame.kind != HostFrameKind::kParcel || frame.id != got.size() || (frame.message == 0) != !fd)
     return Error{Code::kRemoteError, channel_->name(peer) + " sent something else than " + what_};
   got.push_back(std::move(fd));
   return {};
@@ -41,6 +43,13 @@ Status DescriptorExchange::begin(const DescriptorParcels& parcels) {
     if (parcels.to[r] || parcels.from[r]) TRY(channel_->want(static_cast<int32_t>(r)));
   }
   return {};
+}
+
+bool DescriptorExchange::has_more_to_give(const DescriptorParcels& parcels) const {
+  for (size_t r = 0; r < parcels.to.size(); ++r) {
+    if (parcels.to[r] && channel_->ready(static_cast<int32_t>(r)) && given_[r] < parcels.own.size()) return true;
+  }
+  return false;
 }
 
 Status DescriptorExchange::give(const DescriptorParcels& parcels) {
@@ -64,7 +73,7 @@ int32_t DescriptorExchange::first_missing(const DescriptorParcels& parcels) cons
   return -1;
 }
 
-Status DescriptorExchange::wait_for(int32_t rank, int64_t deadline_ns, const ExchangeWatch& watch) const {
+Status DescriptorExchange::wait_for(int32_t rank, bool soon, int64_t deadline_ns, const ExchangeWatch& watch) const {
   constexpr int64_t kMostMs = 1000;
   if (channel_->left(rank)) return Error{Code::kRemoteError, channel_->name(rank) + " has left without " + what_};
   if (watch.awaits) watch.awaits(rank);
@@ -73,7 +82,7 @@ Status DescriptorExchange::wait_for(int32_t rank, int64_t deadline_ns, const Exc
   if (left_ns <= 0) return Error{Code::kTimeout, channel_->name(rank) + " did not come for " + what_ + " in time"};
   pollfd watched[3] = {{channel_->event_fd(), POLLIN, 0}, {bell_.get(), POLLIN, 0}, {watch.fd, POLLIN, 0}};
   // A socket that is full, or a queue, tells of no event.
-  const int64_t most_ms = channel_->wants_poll() ? 1 : kMostMs;
+  const int64_t most_ms = soon || channel_->wants_poll() ? 1 : kMostMs;
   (void)::poll(watched, 3, static_cast<int>(std::min(left_ns / 1'000'000 + 1, most_ms)));
   uint64_t count;
   [[maybe_unused]] const ssize_t read = ::read(bell_.get(), &count, sizeof count);
@@ -91,7 +100,7 @@ Result<std::vector<std::vector<UniqueFd>>> DescriptorExchange::run(const Descrip
     TRY(give(parcels));
     const int32_t missing = first_missing(parcels);
     if (missing < 0) break;
-    TRY(wait_for(missing, deadline_ns, watch));
+    TRY(wait_for(missing, has_more_to_give(parcels), deadline_ns, watch));
   }
   channel_->close(0);
   bell_.reset();

@@ -56,7 +56,8 @@ class DescriptorExchange final : private HostChannelEvents {
   Status give(const DescriptorParcels& parcels);
   // -1: nobody.
   int32_t first_missing(const DescriptorParcels& parcels) const;
-  Status wait_for(int32_t rank, int64_t deadline_ns, const ExchangeWatch& watch) const;
+  bool has_more_to_give(const DescriptorParcels& parcels) const;
+  Status wait_for(int32_t rank, bool soon, int64_t deadline_ns, const ExchangeWatch& watch) const;
 
   const std::string what_;
   UniqueFd bell_;  // another thread has taken in something

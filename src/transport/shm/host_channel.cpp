@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -67,6 +68,7 @@ Status HostChannel::want(int32_t peer) {
     begun = sockets_->want(p.at);
   }
   if (!begun.ok()) return Error{begun.error().code, p.name + begun.error().message};
+  rung_.store(true, std::memory_order_seq_cst);  // it may have left before this channel used it
   return announce();
 }
 
@@ -161,6 +163,7 @@ Status HostChannel::handle(std::deque<Arrived> arrived) {
 
 void HostChannel::leave(Peer& peer) {
   if (!peer.left && peer.wanted && !peer.ready) --connecting_;
+  left_count_ += peer.left ? 0 : 1;
   peer.left = true;
 }
 
@@ -182,7 +185,15 @@ Status HostChannel::look_for_ends() {
   return {};
 }
 
-// Several frames of one peer go in order, so each goes whole or later.
+void HostChannel::add_final_bytes(int32_t peer, uint64_t stream, std::span<const std::byte> bytes) {
+  for (size_t at_byte = 0; at_byte < bytes.size(); at_byte += kMostFrameBytes) {
+    const auto some = bytes.subspan(at_byte, std::min(bytes.size() - at_byte, kMostFrameBytes));
+    const HostFrame frame{.kind = HostFrameKind::kBytes, .channel = id_, .id = stream};
+    at(peer).final_messages.push_back(message_of(frame, some));
+  }
+}
+
+// The last bytes of a stream go in order, with the goodbye behind them, so all of them go one way.
 void HostChannel::close(int64_t deadline_ns) {
   if (!open_) return;
   open_ = false;
@@ -197,15 +208,27 @@ void HostChannel::close(int64_t deadline_ns) {
     if (p.at == peers_[static_cast<size_t>(rank_)].at) continue;
     for (HostFrame& frame : p.final_frames) frame.channel = id_;
     p.final_frames.push_back({.kind = HostFrameKind::kGoodbye, .channel = id_});
+    if (!p.final_messages.empty()) {
+      const MutexLock lock(sockets_->mutex_);
+      for (std::string& message : p.final_messages) sockets_->keep_last(p.at, std::move(message));
+      size_t none = 0;
+      sockets_->keep_last(p.at, p.final_frames, none);
+      continue;
+    }
     last.push_back({p.at, std::move(p.final_frames)});
   }
   for (bool all = false; !all;) {
     all = true;
     {
       const MutexLock lock(sockets_->mutex_);
+      (void)sockets_->poll(*this);  // a peer that closes, too, waits for this rank to read
       for (Last& one : last) all = sockets_->send_last(one.at, one.frames, one.by_out, one.by_in) && all;
+      const bool late = monotonic_clock().now_ns() >= deadline_ns;
+      for (Last& one : last) {
+        if (late) sockets_->keep_last(one.at, one.frames, one.by_out);
+      }
+      if (late) break;
     }
-    if (monotonic_clock().now_ns() >= deadline_ns) break;
     if (!all) (void)::poll(nullptr, 0, 1);
   }
   sockets_->leave(*this, deadline_ns);

@@ -42,7 +42,8 @@ class HostChannel {
   // channel.
   static Result<std::unique_ptr<HostChannel>> open(const HostKin& kin, const std::string& name, int32_t rank,
                                                    HostChannelEvents& events);
-  // Without a goodbye, as if the process ended: where this is the last channel, peers hear of a death.
+  // Without a goodbye, as if the process ended: where this is the last channel, peers hear of a death. Where it is not,
+  // they hear nothing.
   ~HostChannel();
   HostChannel(const HostChannel&) = delete;
   HostChannel& operator=(const HostChannel&) = delete;
@@ -63,6 +64,7 @@ class HostChannel {
   bool wants_poll() const;
   // The peer said goodbye: it sends nothing more, but its lane can still be read.
   bool left(int32_t peer) const { return at(peer).left; }
+  size_t left_count() const { return left_count_; }
 
   // Frames arrive in the order in which they were sent. False: the socket is full.
   Result<bool> send(int32_t peer, HostFrame frame, int fd, std::span<const std::byte> bytes = {});
@@ -78,6 +80,8 @@ class HostChannel {
   int event_fd() const { return event_fd_; }
   // Frames to send to the peer before the goodbye.
   void set_final_frames(int32_t peer, std::vector<HostFrame> frames) { at(peer).final_frames = std::move(frames); }
+  // Bytes of a stream to send to the peer before the goodbye; several calls add up.
+  void add_final_bytes(int32_t peer, uint64_t stream, std::span<const std::byte> bytes);
   // Says goodbye. Waits for full sockets until `deadline_ns` of the monotonic clock. Idempotent.
   void close(int64_t deadline_ns);
 
@@ -91,6 +95,7 @@ class HostChannel {
     bool ready = false;
     bool left = false;
     std::vector<HostFrame> final_frames;
+    std::vector<std::string> final_messages;
   };
   struct Arrived {
     int32_t peer = 0;  // of the root; in the inbox: of this channel
@@ -118,7 +123,8 @@ class HostChannel {
   int event_fd_ = -1;
   std::vector<Peer> peers_;
   std::vector<int32_t> rank_of_;  // by rank in the root; -1: not of this channel
-  uint32_t connecting_ = 0;       // wanted, and neither ready nor over
+  size_t left_count_ = 0;
+  uint32_t connecting_ = 0;  // wanted, and neither ready nor over
   bool open_ = false;
   std::function<void()> ring_;     // under the sockets' mutex
   std::deque<Arrived> inbox_;      // under the sockets' mutex

@@ -19,6 +19,8 @@ constexpr int kMostAttempts = 5;
 
 Status HostSockets::want(int32_t peer) {
   Peer& p = peers_[static_cast<size_t>(peer)];
+  // What the system refused once it may grant now.
+  if (p.state == State::kNone) p.lost = {};
   if (!p.lost.ok()) return p.lost;
   if (p.state != State::kNone || p.left) return {};
   if (p.address.empty()) return Error{Code::kInvalidUsage, " has no address for shared memory"};
@@ -48,11 +50,12 @@ Status HostSockets::out_failed(int32_t peer, const Error& error) {
   Peer& p = peers_[static_cast<size_t>(peer)];
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.state = State::kOver;
-  p.waiting.clear();
+  drop_waiting(p);
   drop(p.out);
   TRY(read_final_frames(peer));
   const Code code = error.code == Code::kSystemError ? error.code : Code::kRemoteError;
   if (!p.left) lose(peer, {code, " cannot be reached over shared memory: " + error.message});
+  if (code == Code::kSystemError) p.state = State::kNone;
   return {};
 }
 
@@ -82,11 +85,7 @@ Status HostSockets::step_out(int32_t peer) {
   p.out.exchange.reset();
   p.state = State::kReady;
   --connecting_;
-  size_t sent = 0;
-  size_t by_in = p.waiting.size();
-  // A few frames on a fresh socket must fit. If not, the peer has just ended.
-  (void)send_last(peer, p.waiting, sent, by_in);
-  p.waiting.clear();
+  (void)send_waiting(p);
   ring_all();
   return {};
 }
@@ -165,6 +164,7 @@ Status HostSockets::step_stranger(uint32_t serial) {
   const bool is_rank = done.ok() && is_other_rank(peer);
   // A peer that has opened new sockets comes again, and the end of its old connection may be unread.
   if (is_rank) read_frames(peer);
+  if (!strangers_.contains(serial)) return {};  // that end has read this connection, too
   if (!is_rank || peers_[static_cast<size_t>(peer)].in.fd) {
     // Not a rank of this job, or one that gave up. If a real peer is missed here, the connection in the other direction
     // notices it.
@@ -186,7 +186,7 @@ Status HostSockets::step_stranger(uint32_t serial) {
   p.left = false;
   strangers_.erase(found);
   TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
-  if (!p.address.empty()) TRY(want(peer));
+  if (!p.address.empty() && p.lost.ok()) TRY(want(peer));
   read_frames(peer);
   return {};
 }

@@ -1,5 +1,6 @@
 #include "transport/shm/host_sockets.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr int kEventsAtOnce = 16;
 constexpr int kMostTurns = 16;  // of so many events, in one poll()
 constexpr size_t kFramesAtOnce = 256;
+// A socket takes more than so many unread ones: 278 with Linux 6's usual buffers.
+constexpr size_t kManyFrames = 64;
 
 std::span<const std::byte> bytes_of(const HostFrame& frame) {
   return std::as_bytes(std::span(&frame, 1));
@@ -32,6 +35,12 @@ HostKin root_kin(HostMember member) {
   for (int32_t rank = 0; rank < member.ranks; ++rank) kin.ranks.push_back(rank);
   kin.sockets = std::make_shared<HostSockets>(std::move(member));
   return kin;
+}
+
+std::string message_of(HostFrame frame, std::span<const std::byte> bytes) {
+  frame.bytes = frame.kind == HostFrameKind::kBytes ? bytes.size() : frame.bytes;
+  std::string message(reinterpret_cast<const char*>(&frame), sizeof frame);
+  return message.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 // ---- channels
@@ -69,10 +78,12 @@ void HostSockets::end(std::optional<int64_t> goodbye_ns) {
     drop(stream);
   };
   for (Peer& p : peers_) {
+    while (goodbye_ns && !send_waiting(p) && monotonic_clock().now_ns() < *goodbye_ns) (void)::poll(nullptr, 0, 1);
     leave_by(p.out, p.state == State::kReady);
     leave_by(p.in, true);
     p = Peer();
   }
+  waiting_ = 0;
   // The acknowledgement of a promised one may be on its way: then it counts on this connection.
   for (auto& [serial, stranger] : strangers_)
     leave_by(stranger, claim_of(stranger.handshake()) == StrangerClaim::kPromised);
@@ -90,10 +101,17 @@ void HostSockets::set_address(int32_t peer, const std::string& address, const st
   Peer& p = peers_[static_cast<size_t>(peer)];
   if (p.name.empty()) p.name = name;
   if (address.empty() || address == p.address) return;
-  if (p.address.empty()) ++reachable_;
+  if (p.address.empty()) {
+    ++reachable_;
+    p.address = address;
+    return;
+  }
+  if (p.in.fd) read_stream(peer, p.in);
+  if (p.state == State::kReady) read_stream(peer, p.out);
+  if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.address = address;
-  if (p.state != State::kOver) return;
   drop(p.out);
+  drop_waiting(p);
   p.state = State::kNone;
   p.left = false;
   p.lost = {};
@@ -173,10 +191,7 @@ bool HostSockets::send_last(int32_t peer, const std::vector<HostFrame>& frames, 
     sent = frames.size();
     return true;
   };
-  if (p.state == State::kWanted || p.state == State::kProving) {
-    p.waiting.insert(p.waiting.end(), frames.begin() + static_cast<ptrdiff_t>(by_out), frames.end());
-    by_out = frames.size();
-  }
+  if (p.state == State::kWanted || p.state == State::kProving) keep_last(peer, frames, by_out);
   bool all = p.state != State::kReady || go_on(p.out, by_out);
   all = go_on(p.in, by_in) && all;
   // The acknowledgement of a promised one may be on its way: then it counts on this connection.
@@ -186,6 +201,38 @@ bool HostSockets::send_last(int32_t peer, const std::vector<HostFrame>& frames, 
       (void)go_on(stranger, by_stranger);
   }
   return all;
+}
+
+void HostSockets::keep_last(int32_t peer, const std::vector<HostFrame>& frames, size_t& sent) {
+  for (; sent < frames.size(); ++sent) keep_last(peer, message_of(frames[sent], {}));
+}
+
+void HostSockets::keep_last(int32_t peer, std::string message) {
+  Peer& p = peers_[static_cast<size_t>(peer)];
+  const bool may_go = p.state == State::kWanted || p.state == State::kProving || p.state == State::kReady;
+  if (!may_go) return;
+  p.waiting.push_back(std::move(message));
+  ++waiting_;
+}
+
+bool HostSockets::send_waiting(Peer& p) {
+  while (p.state == State::kReady && !p.waiting.empty()) {
+    const Result<size_t> taken = send_bytes(p.out.fd.get(), std::as_bytes(std::span(p.waiting.front())));
+    if (!taken.ok()) {
+      drop_waiting(p);
+    } else if (taken.value() == 0) {
+      return false;
+    } else {
+      p.waiting.pop_front();
+      --waiting_;
+    }
+  }
+  return true;
+}
+
+void HostSockets::drop_waiting(Peer& p) {
+  waiting_ -= p.waiting.size();
+  p.waiting.clear();
 }
 
 // Reads what a peer sent on the connection that it made, even if its acknowledgement and all that follows it are still
@@ -208,9 +255,16 @@ void HostSockets::read_frames(int32_t peer) {
 // An error of one peer's stream is the end of that peer for its users.
 void HostSockets::read_stream(int32_t peer, Stream& stream) {
   Result<bool> over = step_frames(peer, stream);
-  Status status = over.ok() ? Status() : Status(over.error());
-  if (over.ok() && over.value()) status = ended(peer, stream);
-  if (!status.ok()) lose(peer, {status.error().code, ": " + status.error().message});
+  if (over.ok() && over.value()) {
+    const Status status = ended(peer, stream);
+    if (status.ok()) return;
+    over = status.error();
+  }
+  if (over.ok()) return;
+  Peer& p = peers_[static_cast<size_t>(peer)];
+  if (&stream == &p.out && p.state == State::kReady) p.state = State::kOver;
+  drop(stream);
+  lose(peer, {over.error().code, ": " + over.error().message});
 }
 
 Result<bool> HostSockets::step_frames(int32_t peer, Stream& stream) {
@@ -222,11 +276,15 @@ Result<bool> HostSockets::step_frames(int32_t peer, Stream& stream) {
       if (got.error().code == Code::kRemoteError) return true;
       return std::move(got).error();
     }
-    if (got.value() == 0) return false;
     if (got.value() == kEndOfStream) return true;
+    if (got.value() == 0) break;
     stream.in_bytes += got.value();
-    if (stream.in_bytes == stream.wanted_bytes) TRY(take_frame(peer, stream));
+    if (stream.in_bytes != stream.wanted_bytes) continue;
+    TRY(take_frame(peer, stream));
+    ++stream.frames;
   }
+  // It may have been full, and then no wake of any channel was taken.
+  if (std::exchange(stream.frames, 0) >= kManyFrames) ring_all();
   return false;
 }
 
@@ -303,8 +361,10 @@ Result<bool> HostSockets::poll_all() {
     any |= count > 0;
     if (count < kEventsAtOnce) break;
   }
-  for (int32_t peer = 0; connecting_ != 0 && peer < member_.ranks; ++peer) {
-    if (peers_[static_cast<size_t>(peer)].state == State::kWanted) TRY(connect(peer));
+  for (int32_t peer = 0; (connecting_ != 0 || waiting_ != 0) && peer < member_.ranks; ++peer) {
+    Peer& p = peers_[static_cast<size_t>(peer)];
+    if (p.state == State::kWanted) TRY(connect(peer));
+    (void)send_waiting(p);
   }
   return any;
 }

@@ -11,12 +11,13 @@
 // needed for which side connects. The sockets exist while a channel is open.
 //
 // Any thread may call any function of its channels. The state is under one mutex, which is never held while a channel's
-// events are handled. Nothing blocks except the end of the last channel.
+// events are handled. Nothing blocks except the end of a channel.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,9 @@ struct HostFrame {
   uint32_t message = 0;
 };
 
+// As it travels. bytes: of a frame of kBytes.
+std::string message_of(HostFrame frame, std::span<const std::byte> bytes);
+
 // A rank of the root.
 struct HostMember {
   int32_t rank = 0;
@@ -88,6 +92,7 @@ class HostSockets {
     std::array<std::byte, sizeof(HostFrame) + kMostFrameBytes> in;
     size_t in_bytes = 0;
     size_t wanted_bytes = sizeof(HostFrame);  // of the frame that is being read
+    size_t frames = 0;                        // read since it was empty
     std::vector<UniqueFd> descriptors;
     const Handshake& handshake() const { return exchange->handshake(); }
   };
@@ -96,11 +101,11 @@ class HostSockets {
     std::string name;
     State state = State::kNone;  // of the connection that this rank made
     Stream out;
-    Stream in;                       // the connection that the peer made
-    bool left = false;               // it has ended its connections in order
-    Status lost;                     // why there is no connection any more
-    int attempts = 0;                // to connect
-    std::vector<HostFrame> waiting;  // for the connection to be ready
+    Stream in;                        // the connection that the peer made
+    bool left = false;                // it has ended its connections in order
+    Status lost;                      // why there is no connection any more
+    int attempts = 0;                 // to connect
+    std::deque<std::string> waiting;  // last messages of channels, for the connection to be ready or to have room
   };
   enum class Source : uint32_t { kListener, kOut, kIn, kStranger };
 
@@ -122,6 +127,11 @@ class HostSockets {
   // many have gone. False: a socket is full.
   bool send_last(int32_t peer, const std::vector<HostFrame>& frames, size_t& by_out, size_t& by_in)
       TRESTLE_REQUIRES(mutex_);
+  // Of send_last(): what has not gone goes later, while any channel polls.
+  void keep_last(int32_t peer, const std::vector<HostFrame>& frames, size_t& sent) TRESTLE_REQUIRES(mutex_);
+  void keep_last(int32_t peer, std::string message) TRESTLE_REQUIRES(mutex_);
+  bool send_waiting(Peer& peer) TRESTLE_REQUIRES(mutex_);
+  void drop_waiting(Peer& peer) TRESTLE_REQUIRES(mutex_);
   bool wants_retry() const TRESTLE_REQUIRES(mutex_);
   const Peer& peer(int32_t rank) const TRESTLE_REQUIRES(mutex_) { return peers_[static_cast<size_t>(rank)]; }
   void read_frames(int32_t peer) TRESTLE_REQUIRES(mutex_);
@@ -173,6 +183,7 @@ class HostSockets {
   Admission admission_ TRESTLE_GUARDED_BY(mutex_);
   bool pauses_ TRESTLE_GUARDED_BY(mutex_) = false;  // after a failure: the listener is not watched
   uint32_t connecting_ TRESTLE_GUARDED_BY(mutex_) = 0;
+  size_t waiting_ TRESTLE_GUARDED_BY(mutex_) = 0;  // of all peers
   OncePerKey warned_ TRESTLE_GUARDED_BY(mutex_);
 };
 

@@ -7,6 +7,8 @@
 
 namespace trestle {
 
+constexpr size_t kMostUnread = size_t{1} << 30;  // of a stream
+
 Result<std::unique_ptr<HostStreams>> HostStreams::open(const HostKin& kin, const std::string& name, int32_t rank) {
   std::unique_ptr<HostStreams> made(new HostStreams);
   made->channel_ = TRY(HostChannel::open(kin, name, rank, *made));
@@ -37,9 +39,11 @@ size_t HostStreams::receive(int32_t peer, uint64_t stream, std::span<std::byte> 
   return count;
 }
 
-Status HostStreams::poll() {
+Result<bool> HostStreams::poll() {
+  const size_t left = channel_->left_count();
+  news_ = false;
   TRY(channel_->poll());
-  return {};
+  return news_ || channel_->left_count() != left;
 }
 
 Status HostStreams::on_frame(int32_t peer, const HostFrame&, UniqueFd) {
@@ -48,12 +52,18 @@ Status HostStreams::on_frame(int32_t peer, const HostFrame&, UniqueFd) {
 }
 
 Status HostStreams::on_bytes(int32_t peer, const HostFrame& frame, std::string bytes) {
-  if (!bytes.empty()) came_[{peer, frame.id}] += bytes;
+  news_ = true;
+  std::string& came = came_[{peer, frame.id}];
+  if (came.size() + bytes.size() > kMostUnread)
+    return on_lost(peer, {Code::kRemoteError, "it sends more than is read"});
+  came += bytes;
   return {};
 }
 
 Status HostStreams::on_lost(int32_t peer, const Error& why) {
+  news_ = true;
   if (lost_.insert(peer).second) LOG(kInfo, kShm, "%s", why.message.c_str());
+  if (why.code == Code::kSystemError) return why;
   return {};
 }
 

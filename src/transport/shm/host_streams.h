@@ -33,8 +33,12 @@ class HostStreams final : private HostChannelEvents {
   // How many bytes came; 0: none at the moment; kEndOfStream: the peer has left or is gone, and all that it sent is
   // read.
   size_t receive(int32_t peer, uint64_t stream, std::span<std::byte> bytes);
-  // Takes in what has arrived. Errors: the system's, of no peer.
-  Status poll();
+  // What the peer gets before it hears of the end; a full socket is no reason to lose it.
+  void send_last(int32_t peer, uint64_t stream, std::span<const std::byte> bytes) {
+    channel_->add_final_bytes(peer, stream, bytes);
+  }
+  // Takes in what has arrived. True: something has, or has ended. Errors: the system's; this rank is to blame.
+  Result<bool> poll();
   int event_fd() const { return channel_->event_fd(); }
   void on_arrival(std::function<void()> ring) { channel_->on_arrival(std::move(ring)); }
   // As HostChannel::close(). What was taken arrives.
@@ -50,6 +54,7 @@ class HostStreams final : private HostChannelEvents {
   std::unique_ptr<HostChannel> channel_;
   std::map<std::pair<int32_t, uint64_t>, std::string> came_;  // by peer and stream; empty ones go
   std::set<int32_t> lost_;
+  bool news_ = false;
 };
 
 }  // namespace trestle

@@ -42,6 +42,9 @@ Error Receiver::protocol_error(const char* what) const {
 Status Receiver::on_frame(const HostFrame& frame, UniqueFd fd) {
   Status status;
   const char* what = nullptr;
+  if (frame.kind != HostFrameKind::kRead && !fd)
+    return Error{Code::kSystemError, "no open file is left for shared memory of " + channel_.name(peer_) +
+                                         " (limit of open files: ulimit -n)"};
   switch (frame.kind) {
     case HostFrameKind::kLane:
       what = "lane";

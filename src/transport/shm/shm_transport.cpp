@@ -102,15 +102,18 @@ Result<ShmTransport::Pair*> ShmTransport::pair(int32_t peer) {
   return place.get();
 }
 
-// Our connection is proved: sends the peer our lane before any other frame.
+// Our connection is proved.
 Status ShmTransport::on_ready(int32_t peer) {
-  Pair& p = *TRY(pair(peer));
+  return tell_lane(*TRY(pair(peer)));
+}
+
+// Before any other frame. The socket is not this communicator's alone: it may be full.
+Status ShmTransport::tell_lane(Pair& p) {
+  if (p.lane_told || !channel_->ready(p.peer)) return {};
   Segment& control = p.sender.lane().control();
   const HostFrame frame{.kind = HostFrameKind::kLane, .bytes = control.bytes()};
-  // A few bytes on a fresh socket must fit. If they are not taken, the peer has just ended, and the next poll() finds
-  // out whether in order.
-  if (!TRY(channel_->send(peer, frame, control.fd()))) return {};
-  control.close_fd();
+  p.lane_told = TRY(channel_->send(p.peer, frame, control.fd()));
+  if (p.lane_told) control.close_fd();
   return {};
 }
 
@@ -139,6 +142,8 @@ Result<bool> ShmTransport::send(SendRequest& request) {
     if (!channel_->ready(request.peer)) return false;
   }
   Pair& p = *TRY(pair(request.peer));
+  TRY(tell_lane(p));
+  if (!p.lane_told) return false;
   bool accepted = true;
   if (is_notice(request.tag)) {
     p.sender.post_notice(request);
@@ -177,6 +182,7 @@ void ShmTransport::wake(Pair& p) {
 }
 
 Result<bool> ShmTransport::progress_pair(Pair& p) {
+  TRY(tell_lane(p));
   bool moved = TRY(p.receiver.progress());
   if (p.sender.starved()) moved |= TRY(p.sender.progress());
   wake(p);

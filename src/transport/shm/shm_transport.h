@@ -30,6 +30,7 @@ class ShmTransport final : public Transport, private HostChannelEvents {
   void release(RecvRequest& request) override;
   Result<bool> progress() override;
   int event_fd() const override { return channel_->event_fd(); }
+  bool shares_events() const override { return true; }
   void on_arrival(std::function<void()> ring) override { channel_->on_arrival(std::move(ring)); }
   void look_everywhere() override;
   bool prepare_sleep() override;
@@ -44,12 +45,14 @@ class ShmTransport final : public Transport, private HostChannelEvents {
           sender(peer_rank, channel, options),
           receiver(peer_rank, channel, sender, agreement, *options.memory) {}
     const int32_t peer;
+    bool lane_told = false;
     Sender sender;
     Receiver receiver;
   };
 
   Status on_ready(int32_t peer) override;
   Status on_frame(int32_t peer, const HostFrame& frame, UniqueFd fd) override;
+  Status tell_lane(Pair& pair);
   Result<Pair*> pair(int32_t peer);
   Status check_peer(int32_t peer) const;
   // Keeps the first error: from then on every call returns it.

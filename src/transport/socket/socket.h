@@ -198,7 +198,8 @@ bool peer_has_same_user(int fd);
 // Descriptors travel with the first byte of `data`. At most kMostDescriptors.
 inline constexpr size_t kMostDescriptors = 16;
 Result<size_t> send_with_descriptors(int fd, std::span<const std::byte> data, std::span<const int> descriptors);
-// Received descriptors (close-on-exec) are appended. More than kMostDescriptors: kRemoteError.
+// Received descriptors (close-on-exec) are appended. An empty one: this process has no free number for one that came,
+// or there were more than kMostDescriptors.
 Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::vector<UniqueFd>& descriptors);
 
 // ---- Empty datagrams between processes of one network namespace, used as doorbells.

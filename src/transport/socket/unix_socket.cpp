@@ -121,19 +121,16 @@ Result<size_t> receive_with_descriptors(int fd, std::span<std::byte> data, std::
     if (errno == EAGAIN) return size_t{0};
     return socket_error("receive of descriptors");
   }
-  bool complete = (message.msg_flags & MSG_CTRUNC) == 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (size_t i = 0; i < count; ++i) {
       int descriptor;
       std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof descriptor);
-      complete &= static_cast<bool>(descriptors.emplace_back(descriptor));
+      descriptors.emplace_back(descriptor);
     }
   }
-  if (!complete)
-    return Error{Code::kRemoteError,
-                 "the peer sent more descriptors than can be received at a time, or this process has no free ones"};
+  if ((message.msg_flags & MSG_CTRUNC) != 0) descriptors.emplace_back();
   return n == 0 ? kEndOfStream : static_cast<size_t>(n);
 }
 
