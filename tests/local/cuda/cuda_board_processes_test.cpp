@@ -183,7 +183,7 @@ TEST_F(CudaBoardProcesses, CallsThatDifferAreNamed) {
 }
 
 TEST_F(CudaBoardProcesses, ARankThatDoesNotCallIsNamed) {
-  run_two(300, [](ProcessRank& rank, Process& process) {
+  run_two(ranks::patient_ms(2, 300), [](ProcessRank& rank, Process& process) {
     if (process.rank == 0) {
       ASSERT_TRUE(succeeded(all_reduce(rank.recv(), kFew, rank.comm(), rank.stream())));
       EXPECT_EQ(trestleStreamSynchronize(rank.stream()), trestleTimeout);
