@@ -1,6 +1,5 @@
 #include "control_mesh/control_link.h"
 
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -47,30 +46,18 @@ std::optional<FailureReport> decode_failure_report(const std::string& payload, i
   return failure;
 }
 
-std::optional<FailureReport> waiting_failure(int fd, int32_t ranks) {
-  int waiting = 0;
-  if (::ioctl(fd, FIONREAD, &waiting) != 0 || waiting <= 0) return std::nullopt;
-  std::string bytes(static_cast<size_t>(waiting), '\0');  // no more than the system keeps
-  const ssize_t seen = ::recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-  std::string_view rest = std::string_view(bytes).substr(0, seen > 0 ? static_cast<size_t>(seen) : 0);
-  while (rest.size() >= kHeaderBytes) {
-    ByteReader header(rest.substr(0, kHeaderBytes));
-    const size_t length = header.integer<uint32_t>();
-    const auto kind = static_cast<ControlKind>(header.integer<uint8_t>());
-    rest.remove_prefix(kHeaderBytes);
-    if (length > rest.size()) break;
-    if (kind == ControlKind::kError || kind == ControlKind::kAbort) {
-      if (auto told = decode_failure_report(std::string(rest.substr(0, length)), ranks)) return told;
-    }
-    rest.remove_prefix(length);
-  }
-  return std::nullopt;
+std::string encode(const ControlFrame& frame, uint64_t came) {
+  ByteWriter writer;
+  writer.integer(static_cast<uint32_t>(frame.payload.size())).integer(static_cast<uint8_t>(frame.kind));
+  return writer.integer(frame.step).integer(uint16_t{0}).integer(frame.seq).integer(came).raw(frame.payload).take();
 }
 
 ControlLink::ControlLink(int32_t peer, UniqueFd socket, size_t most_payload)
-    : peer_(peer),
+    : made(static_cast<bool>(socket)),
+      peer_(peer),
       socket_(std::move(socket)),
       most_payload_(most_payload),
+      away_(!made),
       host_(HostAddress(peer_address(socket_.get())).text()) {}
 
 ControlLink::ControlLink(int32_t peer, HostStreams& streams, uint64_t sends, uint64_t receives, size_t most_payload)
@@ -97,10 +84,7 @@ void ControlLink::drop_output() {
 
 void ControlLink::send(const ControlFrame& frame) {
   if (ended()) return;
-  ByteWriter writer;
-  writer.integer(static_cast<uint32_t>(frame.payload.size())).integer(static_cast<uint8_t>(frame.kind));
-  writer.integer(frame.step).integer(uint16_t{0}).integer(frame.seq).integer(came_).raw(frame.payload);
-  const std::string bytes = writer.take();
+  const std::string bytes = encode(frame, came_);
   if (counts(frame.kind)) keep(bytes);
   if (!open() || send_failed_) return;
   told_ = came_;
@@ -182,6 +166,7 @@ bool ControlLink::resume(UniqueFd socket, uint64_t came) {
   socket_ = std::move(socket);
   host_ = HostAddress(peer_address(fd())).text();
   away_ = false;
+  made = true;
   told_ = came_;
   untold_bytes_ = 0;
   owes_bye_ = false;

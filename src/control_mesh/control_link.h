@@ -44,14 +44,14 @@ struct FailureReport {
 inline constexpr size_t kMaxSentence = 16 * 1024;
 std::string encode(const FailureReport& failure);
 std::optional<FailureReport> decode_failure_report(const std::string& payload, int32_t ranks);
-// The first report among the frames that wait to be read from a connection. The frames stay there. For a rank that does
-// not read frames yet.
-std::optional<FailureReport> waiting_failure(int fd, int32_t ranks);
 
-// Open: it has a connection. Away: it has none, but may get another one. Ended: neither.
+// A frame on the wire. came: as above.
+std::string encode(const ControlFrame& frame, uint64_t came);
+
+// Open: it has a connection. Away: it has none, but may get one. Ended: neither.
 class ControlLink {
  public:
-  // Frames are kept only after keep_frames().
+  // Frames are kept only after keep_frames(). Without a socket the link is away: it never had a connection.
   ControlLink(int32_t peer, UniqueFd socket, size_t most_payload);
   // streams: outlives the link. sends, receives: the two streams, from this end.
   ControlLink(int32_t peer, HostStreams& streams, uint64_t sends, uint64_t receives, size_t most_payload);
@@ -105,9 +105,9 @@ class ControlLink {
   bool watched = false;
   bool silence_told = false;
   bool wants_writable = false;  // EPOLLOUT is asked for
+  bool made = true;             // it has a connection, or had one
   bool moved = false;           // this is not its first connection
   bool bye_came = false;        // the peer's own goodbye: nothing of it is missing
-  uint32_t number = 0;          // of its first connection: see ControlConnection
 
  private:
   Result<size_t> write(std::span<const std::byte> bytes);

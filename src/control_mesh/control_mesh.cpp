@@ -54,6 +54,35 @@ Status ControlMesh::use_rails(std::unique_ptr<ControlRails> rails, int64_t silen
   return impl_->use_rails(std::move(rails), silence_ns);
 }
 
+std::vector<int32_t> ControlMesh::unconnected() const {
+  const MutexLock lock(impl_->mutex_);
+  std::set<int32_t> peers;
+  for (const ControlLink& link : impl_->links_) {
+    if (!link.open()) peers.insert(link.peer());
+  }
+  return {peers.begin(), peers.end()};
+}
+
+std::string ControlMesh::accept_failure() const {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->moves_ ? impl_->moves_->accept_failure() : "";
+}
+
+bool ControlMesh::moves() const {
+  const MutexLock lock(impl_->mutex_);
+  return impl_->moves_ != nullptr;
+}
+
+std::vector<HostAddress> ControlMesh::reached_at() const {
+  const MutexLock lock(impl_->mutex_);
+  std::vector<HostAddress> addresses;
+  for (const size_t link : impl_->in_) {
+    const HostAddress here = local_address(impl_->links_[link].fd());
+    if (here.is_known()) addresses.push_back(here);
+  }
+  return addresses;
+}
+
 void ControlMesh::set_names(const RankNames& names) {
   const MutexLock lock(impl_->mutex_);
   CHECK(names.size() == impl_->names_.size(), "the control mesh needs a name for every rank");

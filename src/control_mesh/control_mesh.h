@@ -13,6 +13,9 @@
 // on a living host is logged once and left to the deadlines.) Error messages name the rank that failed, not the one
 // that noticed, so that all ranks report the same failure.
 //
+// The first connections are made by the mesh itself, or given to it. Until all links had one, there are no heartbeats.
+// But what comes over those that are there is read: a rank that waits for others hears of failures.
+//
 // Rails. Where two ranks have several rails in common, neither an ended connection nor a silent host is the end: the
 // connection moves to another rail, and nothing is lost or comes twice (control_link.h, link_moves.h). The neighbour
 // has died when its rails refuse connections, and is lost when none has answered for the heartbeat time. Ranks with one
@@ -40,6 +43,7 @@
 #include "base/unique_fd.h"
 #include "control_mesh/control_rails.h"
 #include "transport/shm/host_streams.h"
+#include "transport/socket/socket.h"
 
 namespace trestle {
 
@@ -74,14 +78,13 @@ struct ControlSettings {
   bool (*host_answers)(int fd, int64_t within_ns) = nullptr;
   // use_rails() will be called, so frames are kept until then.
   bool keeps_frames = false;
+  int64_t handshake_timeout_ns = 5'000'000'000;  // how long a stranger at the listeners may prove nothing
 };
 
-// One authenticated, connected, nonblocking stream socket to `peer`. number: of the MoveRecord by which it was made; 0:
-// it is the first connection of its link.
+// One authenticated, connected, nonblocking stream socket to `peer`. None: use_rails() makes the connection.
 struct ControlConnection {
   int32_t peer = 0;
-  UniqueFd socket;
-  uint32_t number = 0;
+  UniqueFd socket = {};
 };
 
 class ControlMesh {
@@ -106,11 +109,19 @@ class ControlMesh {
   // From now on another thread that takes in what event_fd() would have told of calls `ring`, under locks: then poll()
   // has something to do. Before, event_fd() tells of that, too. For a mesh over shared sockets; others need no bell.
   void on_arrival(std::function<void()> ring);
-  // From now on connections move between these rails; nullptr: each stays where it is. At most once, before or after
-  // start(). With several rails the heartbeats start here already, so that a silent rail is noticed. silence_ns: how
-  // long a neighbour's host may acknowledge nothing before its connection moves, if that is shorter than the heartbeat
-  // time.
+  // From now on connections are made and move between these rails; nullptr: each stays where it is. At most once,
+  // before or after start(). With several rails the heartbeats start when all links have had a connection, so that a
+  // silent rail is noticed. silence_ns: how long a neighbour's host may acknowledge nothing before its connection
+  // moves, if that is shorter than the heartbeat time.
   Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns);
+  // The peers of links without a connection, each once, in ascending order.
+  std::vector<int32_t> unconnected() const;
+  // Why connections could not be accepted; "": all could.
+  std::string accept_failure() const;
+  // Whether connections may move: it listens on its rails.
+  bool moves() const;
+  // Where the ranks rank - 2^k have reached this one, as far as that is known.
+  std::vector<HostAddress> reached_at() const;
   // "rank 3 (host a, pid 12)" for error messages; one per rank.
   void set_names(const RankNames& names);
 

@@ -42,6 +42,16 @@ int64_t ControlMesh::Impl::least_linger_ns() const {
 bool ControlMesh::Impl::drained() {
   const int64_t now_ns = clock_.now_ns();
   if (streams_ && !streams_->poll().ok()) return true;
+  // Nobody waits for a link that was never made. But peers that may count on one hear of the failure.
+  if (closing_ns_ == 0 && !met_ && moves_) {
+    ControlFrame frame;
+    frame.kind = failure_ && failure_->abort ? ControlKind::kAbort : ControlKind::kError;
+    if (failure_) frame.payload = encode(FailureReport{failure_->origin, failure_->error});
+    if (failure_) moves_->tell(encode(frame, 0));
+    for (size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].away()) end_link(i);
+    }
+  }
   if (closing_ns_ == 0) closing_ns_ = now_ns;
   tend_moves(true, now_ns);
   bool all = true;

@@ -72,7 +72,11 @@ class ControlMesh::Impl : private LinkMoves::Links {
   std::deque<Event> events_ TRESTLE_GUARDED_BY(mutex_);  // for the listener
   std::map<GatherKey, Dissemination> gathers_ TRESTLE_GUARDED_BY(mutex_);
   RankNames names_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);
+  std::vector<size_t> in_ TRESTLE_GUARDED_BY(mutex_);  // in_[k]: index into links_
   bool closed_ TRESTLE_GUARDED_BY(mutex_) = false;
+  bool met_ TRESTLE_GUARDED_BY(mutex_) = false;                  // every link has had a connection
+  std::unique_ptr<LinkMoves> moves_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: connections stay where they are
 
  private:
   Status add_link(ControlConnection connection, std::vector<size_t>& side) TRESTLE_REQUIRES(mutex_);
@@ -101,28 +105,25 @@ class ControlMesh::Impl : private LinkMoves::Links {
   bool beats() const TRESTLE_REQUIRES(mutex_);
   void begin_beats() TRESTLE_REQUIRES(mutex_);
   bool answers(const ControlLink& link, int64_t within_ns) const;
-  int64_t beat_interval_ns() const TRESTLE_REQUIRES(mutex_) { return shortest_silence_ns() / 3; }
   int64_t silence_ns(size_t link) const TRESTLE_REQUIRES(mutex_);
   int64_t shortest_silence_ns() const TRESTLE_REQUIRES(mutex_);
 
   // control_mesh_moves.cpp
   bool can_move(size_t link) const TRESTLE_REQUIRES(mutex_);
+  void meet() TRESTLE_REQUIRES(mutex_);
   void move(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void tend_moves(bool wanted, int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   uint64_t part(size_t link) override TRESTLE_REQUIRES(mutex_);
   bool resume(size_t link, UniqueFd socket, uint64_t came, const LinkMoves::Move& move) override
       TRESTLE_REQUIRES(mutex_);
-  void give_up(size_t link, const std::string& what) override TRESTLE_REQUIRES(mutex_);
+  void give_up(size_t link, const std::string& what, Code code) override TRESTLE_REQUIRES(mutex_);
 
   UniqueFd bell_ TRESTLE_GUARDED_BY(mutex_);                         // rung for the streams, until on_arrival()
   std::unique_ptr<HostStreams> streams_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: each link has a connection
-  std::vector<ControlLink> links_ TRESTLE_GUARDED_BY(mutex_);
-  std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);  // out_[k], in_[k]: index into links_
-  std::vector<size_t> in_ TRESTLE_GUARDED_BY(mutex_);
-  std::set<int32_t> left_ TRESTLE_GUARDED_BY(mutex_);  // said goodbye
+  std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);               // out_[k]: index into links_
+  std::set<int32_t> left_ TRESTLE_GUARDED_BY(mutex_);                // said goodbye
   int64_t next_beat_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t last_poll_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
-  std::unique_ptr<LinkMoves> moves_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: connections stay where they are
   int64_t rail_silence_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t closing_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;  // when drained() was called first
 };

@@ -71,16 +71,17 @@ Status ControlMesh::Impl::add_links(std::vector<ControlConnection> out, std::vec
   links_.reserve(2 * steps);
   for (ControlConnection& connection : out) TRY(add_link(std::move(connection), out_));
   for (ControlConnection& connection : in) TRY(add_link(std::move(connection), in_));
+  met_ = std::ranges::all_of(links_, &ControlLink::made);
   return {};
 }
 
 Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<size_t>& side) {
   const size_t index = links_.size();
   links_.emplace_back(connection.peer, std::move(connection.socket), most_payload());
-  links_[index].number = connection.number;
   if (settings_.keeps_frames) links_[index].keep_frames();
   links_[index].last_heard_ns = last_poll_ns_;
   side.push_back(index);
+  if (!links_[index].made) return {};
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = index;
@@ -108,6 +109,7 @@ Status ControlMesh::Impl::add_streams(std::unique_ptr<HostStreams> streams, cons
       links_.back().last_heard_ns = last_poll_ns_;
     }
   }
+  met_ = true;
   return {};
 }
 
@@ -281,7 +283,7 @@ int32_t ControlMesh::Impl::awaited(const GatherKey& key) const {
 
 std::optional<bool> ControlMesh::Impl::host_answers(int32_t rank, int64_t within_ns) const {
   for (size_t i = 0; i < links_.size(); ++i) {
-    if (links_[i].peer() != rank || links_[i].ended()) continue;
+    if (links_[i].peer() != rank || links_[i].ended() || !links_[i].made) continue;
     return links_[i].open() ? answers(links_[i], within_ns) : moves_->answers(i, within_ns, clock_.now_ns());
   }
   return std::nullopt;
@@ -375,7 +377,7 @@ void ControlMesh::Impl::begin(ControlListener* listener) {
 
 // Ranks that share sockets hear of each other's end at once, and their host is this one.
 bool ControlMesh::Impl::beats() const {
-  return !streams_ && (listener_ != nullptr || moves_) && settings_.heartbeat_ns > 0 && !closed_;
+  return !streams_ && (listener_ != nullptr || moves_) && met_ && settings_.heartbeat_ns > 0 && !closed_;
 }
 
 void ControlMesh::Impl::begin_beats() {
@@ -398,7 +400,7 @@ void ControlMesh::Impl::beat(int64_t now_ns) {
     for (size_t i = 0; i < links_.size(); ++i) {
       if (links_[i].open() && !links_[i].has_output()) send(i, ControlFrame{});
     }
-    next_beat_ns_ = now_ns + beat_interval_ns();
+    next_beat_ns_ = now_ns + shortest_silence_ns() / 3;
   }
   for (size_t i = 0; i < links_.size(); ++i) look_for_silence(i, now_ns);
 }

@@ -23,30 +23,34 @@ Status ControlMesh::Impl::use_rails(std::unique_ptr<ControlRails> rails, int64_t
     const std::vector<size_t>& side = out ? out_ : in_;
     for (size_t k = 0; k < side.size(); ++k) {
       const ControlLink& link = links_[side[k]];
-      names[side[k]] = {link.peer(), out, static_cast<uint8_t>(k), link.fd(), link.number};
+      names[side[k]] = {link.peer(), out, static_cast<uint8_t>(k), link.fd(), link.made};
     }
   }
   const int64_t give_up_ns = settings_.heartbeat_ns > 0 ? settings_.heartbeat_ns : kGiveUpNs;
   LinkMoves::Links& links = *this;
-  if (rails != nullptr)
-    moves_ = std::make_unique<LinkMoves>(links, std::move(rails), names,
-                                         LinkMoves::Options{settings_.rank, epoll_.get(), give_up_ns});
   rail_silence_ns_ = std::max(silence_ns, kLeastSilenceNs);
+  if (rails != nullptr)
+    moves_ = std::make_unique<LinkMoves>(
+        links, std::move(rails), names,
+        LinkMoves::Options{settings_.rank, epoll_.get(), give_up_ns, rail_silence_ns_, settings_.handshake_timeout_ns});
+  if (met_) meet();
+  return moves_ ? moves_->listen() : Status();
+}
+
+// All links have had their first connection.
+void ControlMesh::Impl::meet() {
+  met_ = true;
   bool any = false;
   for (size_t i = 0; i < links_.size(); ++i) {
     any = any || can_move(i);
     if (!can_move(i)) links_[i].keep_no_frames();
   }
-  if (!any) {
-    moves_.reset();
-    return {};
-  }
-  if (listener_ == nullptr) begin_beats();
-  return moves_->listen();
+  if (!any) moves_.reset();
+  if (any && listener_ == nullptr) begin_beats();
 }
 
 bool ControlMesh::Impl::can_move(size_t link) const {
-  return moves_ != nullptr && moves_->can_move(link);
+  return moves_ != nullptr && links_[link].made && moves_->can_move(link);
 }
 
 void ControlMesh::Impl::move(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns) {
@@ -56,6 +60,7 @@ void ControlMesh::Impl::move(size_t link, const std::string& why, int64_t heard_
 
 void ControlMesh::Impl::tend_moves(bool wanted, int64_t now_ns) {
   if (moves_ && (wanted || now_ns >= moves_->next_due_ns())) moves_->tend(now_ns);
+  if (!met_ && !closed_ && std::ranges::all_of(links_, &ControlLink::made)) meet();
 }
 
 uint64_t ControlMesh::Impl::part(size_t link) {
@@ -83,16 +88,17 @@ bool ControlMesh::Impl::resume(size_t link, UniqueFd socket, uint64_t came, cons
   watch_writable(link);
   at.last_heard_ns = clock_.now_ns();
   at.silence_told = false;
-  at.moved = true;
+  at.moved = !move.from.empty();
+  if (!at.moved) return true;
   LOG(kWarn, kBootstrap, "control: connection with %s moved from %s to %s: %s", name(at.peer()).c_str(),
       move.from.c_str(), move.to.c_str(), move.why.c_str());
   return true;
 }
 
-void ControlMesh::Impl::give_up(size_t link, const std::string& what) {
+void ControlMesh::Impl::give_up(size_t link, const std::string& what, Code code) {
   links_[link].end();
   if (left_.contains(links_[link].peer()) || closed_) return;
-  report({false, settings_.rank, {Code::kRemoteError, name(links_[link].peer()) + " " + what}}, false);
+  report({false, settings_.rank, {code, name(links_[link].peer()) + " " + what}}, false);
 }
 
 }  // namespace trestle

@@ -1,4 +1,4 @@
-// ControlRails: the rails over which a control mesh may make its connections anew, as the mesh sees them.
+// ControlRails: where a control mesh makes its connections, and the rails over which it may make them anew.
 //
 // Made by the code that knows the rails; owned by the mesh and used under its mutex, on any thread. Nothing here
 // blocks. `rail` counts this rank's own rails. The listeners are open as long as the object lives: a rank whose process
@@ -26,6 +26,9 @@ class ControlRails {
   virtual int listener(size_t rail) const = 0;
   // The rails that lead to a rank. Fewer than two: its connections stay where they are.
   virtual std::vector<size_t> rails_to(int32_t rank) const = 0;
+  // The places where a rank listens, for its first connection: their names, and a socket that is connecting with one.
+  virtual std::vector<std::string> places(int32_t rank) const = 0;
+  virtual Result<UniqueFd> dial_place(int32_t rank, size_t place) = 0;
   // A socket that is connecting with the rank over that rail.
   virtual Result<UniqueFd> dial(int32_t rank, size_t rail) = 0;
   // A connection over that rail carries the mesh from now on.

@@ -23,6 +23,12 @@ constexpr int64_t kMostPatienceNs = 30 * kSecond;
 constexpr int64_t kFirstPauseNs = 20 * kMs;
 constexpr int64_t kMostPauseNs = kSecond;
 constexpr int64_t kLateNs = kSecond;
+// For the first connection
+constexpr int64_t kTryNextNs = kSecond;
+constexpr uint32_t kMostDoublings = 7;
+constexpr int64_t kRetryNs = 50 * kMs;
+constexpr int64_t kRefusedNs = 5 * kSecond;
+constexpr int64_t kUnacknowledgedNs = 10 * kSecond;
 
 }  // namespace
 
@@ -32,11 +38,14 @@ LinkMoves::LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const st
   for (size_t i = 0; i < names.size(); ++i) {
     End& end = ends_[i];
     end.name = names[i];
-    end.taken = names[i].number;
-    if (names[i].fd < 0) continue;
-    end.on = rails_->rail_of(names[i].fd);
-    for (const size_t rail : rails_->rails_to(names[i].peer))
+    if (end.name.made && end.name.fd < 0) continue;
+    if (end.name.made) end.on = rails_->rail_of(end.name.fd);
+    for (const size_t rail : rails_->rails_to(end.name.peer))
       end.ways.push_back({rail, Last::kUnknown, "", 0, rails_->name(rail) == end.on});
+    end.away = !end.name.made;
+    end.pause_ns = kRetryNs;
+    const size_t places = end.away ? rails_->places(end.name.peer).size() : 0;
+    for (size_t place = 0; place < places; ++place) end.places.push_back({place, Last::kUnknown, "", 0});
   }
 }
 
@@ -50,7 +59,7 @@ void LinkMoves::prove(int32_t peer, size_t rail) {
 
 // A firewall may refuse connections, too. So a refusal counts only on a rail that has carried a connection.
 bool LinkMoves::not_connected(End& end, const Error& error, int64_t now_ns) {
-  Way& way = end.ways[end.way];
+  Way& way = end.tried()[end.way];
   way.last = Last::kUnknown;
   return failed(end, error.message, is_refusal(error) && way.proven, now_ns);
 }
@@ -72,11 +81,6 @@ bool LinkMoves::watch(int fd, uint32_t events) {
   return epoll_ctl(options_.epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-void LinkMoves::note(End& end, const std::string& what, int64_t now_ns) {
-  end.ways[end.way].what = what;
-  end.ways[end.way].at_ns = now_ns;
-}
-
 void LinkMoves::begin(size_t link, const std::string& why, int64_t heard_ns, int64_t now_ns) {
   End& end = ends_[link];
   if (end.away || end.gone) return;
@@ -93,21 +97,21 @@ void LinkMoves::begin(size_t link, const std::string& why, int64_t heard_ns, int
     way.at_ns = now_ns;
     way.last = heard_ns < now_ns ? Last::kSilence : Last::kAnswer;
   }
-  begin_round(end);
+  end.begin_round();
 }
 
-void LinkMoves::begin_round(End& end) {
-  const auto earlier = [](const Way& a, const Way& b) { return a.last < b.last; };
-  std::stable_sort(end.ways.begin(), end.ways.end(), earlier);
-  end.way = end.refused = 0;
-  end.answered = false;
+void LinkMoves::End::begin_round() {
+  std::ranges::stable_sort(tried(), {}, &Way::last);
+  way = refused = 0;
+  answered = false;
 }
 
 // After a refusal the round does not wait for rails that were silent when they were tried last.
-bool LinkMoves::is_round_over(const End& end) {
+bool LinkMoves::End::is_round_over() {
   const auto silent = [](const Way& way) { return way.last == Last::kSilence; };
-  const auto next = end.ways.begin() + static_cast<std::ptrdiff_t>(end.way);
-  return next == end.ways.end() || (end.refused > 0 && !end.answered && std::all_of(next, end.ways.end(), silent));
+  const auto next = tried().begin() + static_cast<std::ptrdiff_t>(way);
+  const bool died = name.made && refused > 0 && !answered;
+  return next == tried().end() || (died && std::all_of(next, tried().end(), silent));
 }
 
 void LinkMoves::drop_attempt(End& end) {
@@ -134,7 +138,7 @@ void LinkMoves::tend(int64_t now_ns) {
   for (auto one = strangers_.begin(); one != strangers_.end();)
     one = drive_stranger(*one, now_ns) ? std::next(one) : strangers_.erase(one);
   for (size_t i = 0; i < ends_.size(); ++i) {
-    if (ends_[i].away) drive(i, now_ns);
+    if (ends_[i].dials()) drive(i, now_ns);
   }
   tended_ns_ = now_ns;
   expected_ns_ = next_due_ns();
@@ -152,11 +156,14 @@ void LinkMoves::count_own_absence(int64_t now_ns) {
 int64_t LinkMoves::next_due_ns() const {
   int64_t due = std::numeric_limits<int64_t>::max();
   for (const End& end : ends_) {
-    if (!end.away) continue;
+    if (!end.dials()) continue;
     due = std::min(due, end.stage == Stage::kIdle ? end.next_ns : end.until_ns);
-    if (end.all_tried && end.stage < Stage::kHandshake) due = std::min(due, end.answered_ns + options_.give_up_ns);
+    const bool late = end.name.made && end.all_tried && end.stage < Stage::kHandshake;
+    if (late) due = std::min(due, end.answered_ns + options_.give_up_ns);
   }
-  for (const Stranger& one : strangers_) due = std::min(due, one.since_ns + kStrangerNs);
+  for (const Stranger& one : strangers_) {
+    if (!one.is_promised()) due = std::min(due, one.since_ns + options_.stranger_ns);
+  }
   for (const Admission& one : admissions_) {
     if (one.more_wait()) due = std::min(due, tended_ns_);
     if (one.pauses(tended_ns_)) due = std::min(due, one.resumes_ns());
@@ -167,10 +174,10 @@ int64_t LinkMoves::next_due_ns() const {
 void LinkMoves::drive(size_t link, int64_t now_ns) {
   End& end = ends_[link];
   while (end.away && step(link, now_ns)) {
-    if (is_round_over(end)) end_round(link, now_ns);
+    if (end.is_round_over()) end_round(link, now_ns);
   }
   const bool late = now_ns - end.answered_ns >= options_.give_up_ns;
-  if (end.away && end.all_tried && late && end.stage < Stage::kHandshake)
+  if (end.away && end.name.made && end.all_tried && late && end.stage < Stage::kHandshake)
     give_up(link, "is lost: none of its rails has answered for " + duration_text(options_.give_up_ns) +
                       " (TRESTLE_HEARTBEAT): " + story(end, now_ns));
 }
@@ -192,14 +199,34 @@ bool LinkMoves::step(size_t link, int64_t now_ns) {
 }
 
 bool LinkMoves::dial(End& end, int64_t now_ns) {
-  Result<UniqueFd> socket = rails_->dial(end.name.peer, end.ways[end.way].rail);
+  const size_t way = end.tried()[end.way].rail;
+  Result<UniqueFd> socket = end.name.made ? rails_->dial(end.name.peer, way) : rails_->dial_place(end.name.peer, way);
+  // Nothing on this host leads there, and that will not change.
+  const bool hopeless = !socket.ok() && !end.name.made && socket.error().code == Code::kInvalidUsage;
+  if (hopeless) end.failed_ns = now_ns - kRefusedNs;
+  if (hopeless) end.code = socket.error().code;
   if (!socket.ok()) return not_connected(end, socket.error(), now_ns);
   end.socket = std::move(socket).value();
   if (!watch(end.socket.get(), EPOLLIN | EPOLLOUT)) return failed(end, "epoll_ctl failed", false, now_ns);
-  end.exchange.emplace(Role::kInitiator, Purpose::kControlMove, rails_->credentials(), end.name.peer);
+  const Purpose purpose = end.name.made ? Purpose::kControlMove : Purpose::kControl;
+  end.exchange.emplace(Role::kInitiator, purpose, rails_->credentials(), end.name.peer);
   end.stage = Stage::kConnecting;
   end.until_ns = now_ns + kConnectNs;
+  if (!end.name.made) end.be_patient(now_ns);
   return true;
+}
+
+// Between the connection and the first beat of the mesh, nothing else notices a network that is lost while data is
+// under way. (Keepalive probes only an idle connection, and the system sends again for a quarter of an hour.)
+TcpOptions LinkMoves::while_meeting(bool can_move) const {
+  TcpOptions options;
+  options.user_timeout_ms = static_cast<int>((can_move ? options_.silence_ns : kUnacknowledgedNs) / kMs);
+  return options;
+}
+
+// With the connection and the neighbour's hello together.
+void LinkMoves::End::be_patient(int64_t now_ns) {
+  until_ns = places.size() == 1 ? kNever : now_ns + (kTryNextNs << std::min(rounds, kMostDoublings));
 }
 
 bool LinkMoves::step_connecting(End& end, int64_t now_ns) {
@@ -207,34 +234,51 @@ bool LinkMoves::step_connecting(End& end, int64_t now_ns) {
   if (!connected.ok()) return not_connected(end, connected.error(), now_ns);
   if (!connected.value()) {
     if (now_ns < end.until_ns) return false;
-    end.ways[end.way].last = Last::kSilence;
-    return failed(end, "no answer to a connection", false, now_ns);
+    end.tried()[end.way].last = Last::kSilence;
+    failed(end, "no answer to a connection", false, now_ns);
+    end.failed_ns = -1;  // no answer is no refusal
+    return true;
   }
-  end.ways[end.way].last = Last::kAnswer;
+  end.tried()[end.way].last = Last::kAnswer;
   end.answered_ns = now_ns;
   end.answered = true;
   end.all_tried = false;
   end.stage = Stage::kHandshake;
-  end.until_ns = now_ns + end.patience_ns;
+  if (end.name.made) end.until_ns = now_ns + end.patience_ns;
+  if (!end.name.made) set_tcp_options(end.socket.get(), while_meeting(end.ways.size() > 1));
   (void)watch(end.socket.get(), EPOLLIN);
   return true;
 }
 
 // A peer that lacks the secret, or belongs to another job, is another program in the place of the rank. That counts as
-// a refusal.
+// a refusal. It happens for example where every host has the same private address. If there is no other place, the
+// neighbour cannot be reached at all.
+bool LinkMoves::handshake_failed(End& end, const Error& error, int64_t now_ns) {
+  const bool lost = end.exchange->connection_lost();
+  const bool foreign = !end.name.made && end.exchange->handshake().secret_differs();
+  if (!lost) end.answered = false;
+  if (foreign && end.places.size() == 1) end.failed_ns = now_ns - kRefusedNs;
+  failed(end, error.message, !lost, now_ns);
+  if (foreign && end.places.size() > 1) end.places.erase(end.places.begin() + static_cast<std::ptrdiff_t>(--end.way));
+  return true;
+}
+
 bool LinkMoves::step_handshake(size_t link, int64_t now_ns) {
   End& end = ends_[link];
   const Result<bool> done = end.exchange->step(end.socket.get());
-  if (!done.ok()) {
-    const bool lost = end.exchange->connection_lost();
-    if (!lost) end.answered = false;
-    return failed(end, done.error().message, !lost, now_ns);
-  }
+  if (!done.ok()) return handshake_failed(end, done.error(), now_ns);
   if (!done.value()) {
+    if (!end.name.made && end.exchange->handshake().peer_rank() >= 0) end.until_ns = kNever;
     if (now_ns < end.until_ns) return false;
     end.patience_ns = std::min(2 * end.patience_ns, kMostPatienceNs);
     end.answered_ns = now_ns;
-    return failed(end, "its host answers, its process does not", false, now_ns);
+    failed(end, "its host answers, its process does not", false, now_ns);
+    end.failed_ns = -1;  // no answer is no refusal
+    return true;
+  }
+  if (!end.name.made) {
+    settle_first(link, std::move(end.socket));
+    return false;
   }
   MoveRecord ask;
   ask.out = end.name.out;
@@ -280,18 +324,26 @@ void LinkMoves::take_answer(size_t link, const MoveRecord& answer, int64_t now_n
 // The attempt over the present way has failed. Returns true: there is more to do (see step).
 bool LinkMoves::failed(End& end, const std::string& what, bool refused, int64_t now_ns) {
   drop_attempt(end);
-  note(end, what, now_ns);
+  end.tried()[end.way].what = what;
+  end.tried()[end.way].at_ns = now_ns;
   ++end.way;
   end.refused += refused ? 1 : 0;
+  if (end.failed_ns < 0) end.failed_ns = now_ns;
   return true;
 }
 
 void LinkMoves::end_round(size_t link, int64_t now_ns) {
   End& end = ends_[link];
   const bool gone = end.refused > 0 && !end.answered;
-  begin_round(end);
+  end.begin_round();
   end.all_tried = true;
   end.next_ns = now_ns + end.pause_ns;
+  if (!end.name.made) {
+    ++end.rounds;
+    if (end.failed_ns >= 0 && now_ns - end.failed_ns >= kRefusedNs)
+      give_up(link, "cannot be reached: " + story(end, now_ns));
+    return;
+  }
   end.pause_ns = std::min(2 * end.pause_ns, kMostPauseNs);
   if (gone)
     give_up(link, "died: its connection ended without a goodbye (" + end.why +
@@ -300,15 +352,16 @@ void LinkMoves::end_round(size_t link, int64_t now_ns) {
 
 void LinkMoves::give_up(size_t link, const std::string& what) {
   forget(link);
-  links_.give_up(link, what);
+  links_.give_up(link, what, ends_[link].code);
 }
 
 std::string LinkMoves::story(const End& end, int64_t now_ns) const {
   std::string text;
-  std::vector<Way> ways = end.ways;
+  std::vector<Way> ways = end.name.made ? end.ways : end.places;
   std::ranges::sort(ways, {}, &Way::rail);
   for (const Way& way : ways) {
-    text += (text.empty() ? "" : "; ") + rails_->name(way.rail) + ": ";
+    const std::string name = end.name.made ? rails_->name(way.rail) : rails_->places(end.name.peer)[way.rail];
+    text += (text.empty() ? "" : "; ") + name + ": ";
     text += way.what.empty() ? "was not tried" : way.what + ", " + ago(now_ns - way.at_ns);
   }
   return text;
@@ -319,6 +372,7 @@ void LinkMoves::settle(size_t link, UniqueFd socket, size_t rail, uint64_t came,
   End& end = ends_[link];
   drop_attempt(end);
   end.away = false;
+  end.name.made = true;
   prove(end.name.peer, rail);
   for (Way& way : end.ways) {
     if (way.rail == rail) way.last = Last::kAnswer;
@@ -328,6 +382,19 @@ void LinkMoves::settle(size_t link, UniqueFd socket, size_t rail, uint64_t came,
   const Move move{end.on, rails_->name(rail), why};
   end.on = move.to;
   if (!links_.resume(link, std::move(socket), came, move)) forget(link);
+}
+
+void LinkMoves::settle_first(size_t link, UniqueFd socket) {
+  End& end = ends_[link];
+  drop_attempt(end);
+  end.away = false;
+  end.name.made = true;
+  end.on = rails_->rail_of(socket.get());
+  for (const Way& way : end.ways) {
+    if (rails_->name(way.rail) == end.on) prove(end.name.peer, way.rail);
+  }
+  epoll_ctl(options_.epoll_fd, EPOLL_CTL_DEL, socket.get(), nullptr);
+  if (!links_.resume(link, std::move(socket), 0, {})) forget(link);
 }
 
 }  // namespace trestle

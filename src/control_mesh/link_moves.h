@@ -1,11 +1,16 @@
-// LinkMoves: makes connections of a control mesh anew, over another rail, when one has ended or its peer's host has
-// become silent. So a lost rail is not taken for a dead rank.
+// LinkMoves: makes the connections of a control mesh, and makes them anew, over another rail, when one has ended or its
+// peer's host has become silent. So a lost rail is not taken for a dead rank.
 //
-// Both ends connect, each to the other one's rails in turn. Rails that answered last come first, those without an
-// answer last. If a connection has ended, its own rail is tried first: a rank whose process is gone refuses there, and
-// each end learns that at once. After the handshake of every connection (Purpose::kControlMove) the side that has
-// connected asks for a link and says how many frames of it have come. The other side ends its old connection, if it
-// still has one, and answers with its own count. Then both go on.
+// A link that never had a connection gets it from the rank before (Purpose::kControl): that rank tries the places where
+// the other one listens in turn, with more patience each time that all were tried, so that the system gets the time to
+// find out that a host is gone. A neighbour listens before any rank learns its address, so one that refuses for
+// kRefusedNs has died. From the neighbour's hello on it may count on the connection, which is then never given up here.
+//
+// After that both ends connect, each to the other one's rails in turn. Rails that answered last come first, those
+// without an answer last. If a connection has ended, its own rail is tried first: a rank whose process is gone refuses
+// there, and each end learns that at once. After the handshake of every connection (Purpose::kControlMove) the side
+// that has connected asks for a link and says how many frames of it have come. The other side ends its old connection,
+// if it still has one, and answers with its own count. Then both go on.
 //
 //   connects                              accepts
 //   handshake                      <--->
@@ -50,8 +55,8 @@ namespace trestle {
 
 class LinkMoves {
  public:
-  static constexpr uint64_t kKey = UINT64_MAX;           // of its descriptors in the mesh's epoll
-  static constexpr int64_t kStrangerNs = 5'000'000'000;  // how long a stranger may prove nothing
+  static constexpr uint64_t kKey = UINT64_MAX;  // of its descriptors in the mesh's epoll
+  static constexpr int64_t kStrangerNs = 5'000'000'000;
 
   // From where to where a link has moved.
   struct Move {
@@ -65,23 +70,28 @@ class LinkMoves {
     virtual ~Links() = default;
     // Ends the link's connection, if it has one: from now on it is away. Returns how many frames of the peer have come.
     virtual uint64_t part(size_t link) = 0;
-    // The link has a new connection. The peer has got `came` frames. False: it cannot be continued.
+    // The link has a new connection. The peer has got `came` frames. move.from is empty: it is the first one. False: it
+    // cannot be continued.
     virtual bool resume(size_t link, UniqueFd socket, uint64_t came, const Move& move) = 0;
-    // The link gets no connection any more. `what`: "died: ..." or "is lost: ...", to follow the peer's name.
-    virtual void give_up(size_t link, const std::string& what) = 0;
+    // The link gets no connection any more. `what`: "died: ...", "is lost: ..." or "cannot be reached: ...", to follow
+    // the peer's name.
+    virtual void give_up(size_t link, const std::string& what, Code code) = 0;
   };
-  // One link, by its place: to rank + 2^step (out) or rank - 2^step. fd: its present connection. number: of that one.
+  // One link, by its place: to rank + 2^step (out) or rank - 2^step. fd: its present connection; -1: it has none.
+  // made: it had one.
   struct Name {
     int32_t peer = 0;
     bool out = false;
     uint8_t step = 0;
     int fd = -1;
-    uint32_t number = 0;
+    bool made = true;
   };
   struct Options {
     int32_t rank = 0;
     int epoll_fd = -1;
     int64_t give_up_ns = 5'000'000'000;
+    int64_t silence_ns = 0;             // how long a rail may acknowledge nothing while first connections are made
+    int64_t stranger_ns = kStrangerNs;  // how long a stranger may prove nothing
   };
   LinkMoves(Links& links, std::unique_ptr<ControlRails> rails, const std::vector<Name>& names, const Options& options);
   LinkMoves(const LinkMoves&) = delete;
@@ -98,6 +108,10 @@ class LinkMoves {
   void forget(size_t link);
   // A host has answered within that time to the attempts to reach the peer of a link that is away.
   bool answers(size_t link, int64_t within_ns, int64_t now_ns) const;
+  // Why connections could not be accepted; "": all could.
+  const std::string& accept_failure() const { return accept_failure_; }
+  // Sends these bytes as the last ones to peers that may count on a connection which no link has yet.
+  void tell(const std::string& bytes);
   // Goes on with all attempts and strangers.
   void tend(int64_t now_ns);
   int64_t next_due_ns() const;
@@ -117,8 +131,9 @@ class LinkMoves {
   // This side's end of a link.
   struct End {
     Name name;
-    std::vector<Way> ways;  // as they are tried in this round
-    std::string on;         // the rail of the present or last connection
+    std::vector<Way> ways;    // as they are tried in this round
+    std::vector<Way> places;  // for the first connection, where `rail` counts the places
+    std::string on;           // the rail of the present or last connection
     bool away = false;
     bool gone = false;   // ended for good
     uint32_t taken = 0;  // the highest number of a connection that was taken
@@ -126,9 +141,12 @@ class LinkMoves {
 
     // While it is away
     std::string why;
-    int64_t answered_ns = 0;  // when a rail answered last
-    bool all_tried = false;   // each rail was tried since then
-    size_t way = 0;           // the way that is tried, or is next; those before it were tried in this round
+    int64_t answered_ns = 0;         // when a rail answered last
+    bool all_tried = false;          // each rail was tried since then
+    size_t way = 0;                  // the way that is tried, or is next; those before it were tried in this round
+    uint32_t rounds = 0;             // in which all places were tried
+    int64_t failed_ns = -1;          // since when places refuse
+    Code code = Code::kRemoteError;  // with which it is given up
     size_t refused = 0;
     bool answered = false;
     int64_t next_ns = 0;
@@ -140,6 +158,13 @@ class LinkMoves {
     UniqueFd socket;
     std::optional<HandshakeExchange> exchange;
     std::string answer;  // what has come of it
+
+    std::vector<Way>& tried() { return name.made ? ways : places; }
+    // Its peer makes the first connection.
+    bool dials() const { return away && (name.made || name.out); }
+    void begin_round();
+    bool is_round_over();
+    void be_patient(int64_t now_ns);
   };
   struct Stranger {
     UniqueFd socket;
@@ -148,34 +173,39 @@ class LinkMoves {
     int64_t since_ns = 0;
     HandshakeExchange exchange;
     std::string ask;
+    // It has proved itself for the first connection of a link.
+    bool is_promised() const {
+      return exchange.handshake().purpose() == Purpose::kControl && exchange.handshake().peer_proved();
+    }
   };
 
   // link_moves.cpp
   void drive(size_t link, int64_t now_ns);
   bool step(size_t link, int64_t now_ns);
   bool dial(End& end, int64_t now_ns);
+  TcpOptions while_meeting(bool can_move) const;
   bool step_connecting(End& end, int64_t now_ns);
   bool step_handshake(size_t link, int64_t now_ns);
   bool step_answer(size_t link, int64_t now_ns);
   void take_answer(size_t link, const MoveRecord& answer, int64_t now_ns);
   bool failed(End& end, const std::string& what, bool refused, int64_t now_ns);
-  static void begin_round(End& end);
-  static bool is_round_over(const End& end);
+  bool handshake_failed(End& end, const Error& error, int64_t now_ns);
   void end_round(size_t link, int64_t now_ns);
   void drop_attempt(End& end);
   void count_own_absence(int64_t now_ns);
   bool watch(int fd, uint32_t events);
   void settle(size_t link, UniqueFd socket, size_t rail, uint64_t came, const std::string& why);
+  void settle_first(size_t link, UniqueFd socket);
   void give_up(size_t link, const std::string& what);
   void prove(int32_t peer, size_t rail);
   bool not_connected(End& end, const Error& error, int64_t now_ns);
-  static void note(End& end, const std::string& what, int64_t now_ns);
   std::string story(const End& end, int64_t now_ns) const;
 
   // link_moves_accept.cpp
   void accept_some(int64_t now_ns);
   void admit(size_t rail, UniqueFd socket, int64_t now_ns);
   bool drive_stranger(Stranger& stranger, int64_t now_ns);
+  void seat(Stranger& stranger);
   void judge(Stranger& stranger, int64_t now_ns);
   std::optional<size_t> find(int32_t peer, const MoveRecord& ask) const;
   void take(size_t link, Stranger& stranger, const MoveRecord& ask, int64_t now_ns);
@@ -188,6 +218,7 @@ class LinkMoves {
   std::list<Stranger> strangers_;      // the oldest first
   std::vector<Admission> admissions_;  // by rail
   OncePerKey refused_once_;
+  std::string accept_failure_;
   int64_t tended_ns_ = 0;
   int64_t expected_ns_ = 0;  // when tend() was to be called again
 };

@@ -1,7 +1,9 @@
-// Connections that peers make for links: strangers until they have proved who they are, then judged.
+// Connections that peers make for links: strangers until they have proved who they are. They are the first of a link,
+// or are judged.
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "control_mesh/link_moves.h"
@@ -18,9 +20,11 @@ void LinkMoves::accept_some(int64_t now_ns) {
     if (admissions_[rail].pauses(now_ns)) continue;
     const Status taken = admissions_[rail].take(rails_->listener(rail), now_ns,
                                                 [&](UniqueFd socket) { admit(rail, std::move(socket), now_ns); });
-    if (!taken.ok() && refused_once_.first(taken.error().message))
+    if (taken.ok()) continue;
+    if (accept_failure_.empty())
       LOG(kWarn, kBootstrap, "control: rank %d cannot accept a connection: %s", options_.rank,
           taken.error().message.c_str());
+    accept_failure_ = taken.error().message;
   }
 }
 
@@ -33,17 +37,26 @@ void LinkMoves::admit(size_t rail, UniqueFd socket, int64_t now_ns) {
   }
   const SocketAddress from = peer_address(socket.get());
   if (!watch(socket.get(), EPOLLIN)) return;
-  strangers_.push_back({std::move(socket), from, rail, now_ns,
-                        HandshakeExchange(Role::kAcceptor, Purpose::kControlMove, rails_->credentials()), ""});
+  const bool awaits =
+      std::ranges::any_of(ends_, [](const End& end) { return !end.name.made && !end.name.out && !end.gone; });
+  const auto first = awaits ? std::optional(Purpose::kControl) : std::nullopt;
+  strangers_.push_back(
+      {std::move(socket), from, rail, now_ns,
+       HandshakeExchange(Role::kAcceptor, Purpose::kControlMove, rails_->credentials(), std::nullopt, first), ""});
   if (!drive_stranger(strangers_.back(), now_ns)) strangers_.pop_back();
 }
 
-// False: it is to be dropped. A peer that comes too late comes again: it does not count on a connection before this
-// rank has taken it.
+// False: it is to be dropped. A rank that has proved itself for the first connection of a link gets all the time for
+// the acknowledgement: it may count on this connection already. With other connections a peer that comes too late comes
+// again: it does not count on one before this rank has taken it.
 bool LinkMoves::drive_stranger(Stranger& stranger, int64_t now_ns) {
   const Result<bool> proved = stranger.exchange.step(stranger.socket.get());
   if (!proved.ok()) {
     refuse(stranger, proved.error().message);
+    return false;
+  }
+  if (proved.value() && stranger.is_promised()) {
+    seat(stranger);
     return false;
   }
   if (proved.value()) {
@@ -51,16 +64,48 @@ bool LinkMoves::drive_stranger(Stranger& stranger, int64_t now_ns) {
     if (asked.ok() && asked.value()) judge(stranger, now_ns);
     if (!asked.ok() || asked.value()) return false;
   }
-  if (now_ns - stranger.since_ns < kStrangerNs) return true;
+  if (now_ns - stranger.since_ns < options_.stranger_ns || stranger.is_promised()) return true;
   refuse(stranger, kStrangerIsLate);
   return false;
 }
 
-// The peer calls a link from rank to rank + 2^step its out-link; here it is an in-link.
+void LinkMoves::seat(Stranger& stranger) {
+  const int32_t peer = stranger.exchange.handshake().peer_rank();
+  for (size_t i = 0; i < ends_.size(); ++i) {
+    const End& end = ends_[i];
+    if (end.name.made || end.name.out || end.gone || end.name.peer != peer) continue;
+    set_tcp_options(stranger.socket.get(), while_meeting(can_move(i)));
+    return settle_first(i, std::move(stranger.socket));
+  }
+  refuse(stranger, "rank " + std::to_string(peer) + " is not a neighbour that is awaited");
+}
+
+// A rank that gives up may be counted on by peers whose acknowledgement is on its way, and by those that it has asked
+// for a link. Closing a socket with unread bytes resets the connection, and a reset overtakes the bytes.
+void LinkMoves::tell(const std::string& bytes) {
+  const auto tell = [&](const UniqueFd& socket) {
+    (void)send_bytes(socket.get(), std::as_bytes(std::span(bytes)));
+    end_sending(socket.get());
+    std::array<std::byte, 4096> ignored;
+    for (Result<size_t> got = 1; got.ok() && got.value() > 0 && got.value() != kEndOfStream;)
+      got = receive_bytes(socket.get(), ignored);
+  };
+  for (const Stranger& one : strangers_) {
+    if (one.is_promised() && one.exchange.handshake().outgoing().empty()) tell(one.socket);
+  }
+  strangers_.clear();
+  for (const End& end : ends_) {
+    if (end.stage == Stage::kAnswer) tell(end.socket);
+  }
+}
+
+// The peer calls a link from rank to rank + 2^step its out-link; here it is an in-link. The peer may have the first
+// connection of an in-link that this rank still awaits: the acknowledgement was lost.
 std::optional<size_t> LinkMoves::find(int32_t peer, const MoveRecord& ask) const {
   for (size_t i = 0; i < ends_.size(); ++i) {
     const End& end = ends_[i];
-    if (end.name.peer == peer && end.name.out != ask.out && end.name.step == ask.step && can_move(i)) return i;
+    const bool known = end.name.made || (!end.name.out && ask.came == 0);
+    if (end.name.peer == peer && end.name.out != ask.out && end.name.step == ask.step && can_move(i) && known) return i;
   }
   return std::nullopt;
 }

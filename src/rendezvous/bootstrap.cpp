@@ -44,15 +44,9 @@ Status check(const BootstrapConfig& config) {
 }
 
 // Where neighbours have reached this rank: at the first place, if any of them has.
-HostAddress met_at(const Meeting& meeting, const Neighbours& neighbours) {
-  const HostAddress first = meeting.listeners.front().listener.address;
-  HostAddress other;
-  for (const ControlConnection& in : neighbours.in) {
-    const HostAddress here = local_address(in.socket.get());
-    if (!here.is_known() || here == first) return first;
-    other = here;
-  }
-  return other.is_known() ? other : first;
+HostAddress met_at(const HostAddress& first, const ControlMesh& mesh) {
+  const std::vector<HostAddress> reached = mesh.reached_at();
+  return reached.empty() || std::ranges::find(reached, first) != reached.end() ? first : reached.back();
 }
 
 Result<std::pair<UniqueFd, UniqueFd>> connected_pair() {
@@ -92,9 +86,7 @@ class Bootstrap::Impl {
 
   void configure(const BootstrapConfig& config);
   void set_names(const RankNames& given);
-  ControlSettings control_settings(int64_t heartbeat_ns, bool keeps_frames) const;
-  Status assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process);
-  Status use_rails(Meeting meeting, int64_t silence_ns);
+  ControlSettings control_settings(int64_t heartbeat_ns) const;
   // Reads what the mesh brings, and answers questions.
   void hear();
   void say_wait();
@@ -109,29 +101,12 @@ class Bootstrap::Impl {
   Status aborted();
 };
 
-ControlSettings Bootstrap::Impl::control_settings(int64_t heartbeat_ns, bool keeps_frames) const {
+ControlSettings Bootstrap::Impl::control_settings(int64_t heartbeat_ns) const {
   ControlSettings settings;
   settings.rank = rank;
   settings.ranks = nranks;
   settings.heartbeat_ns = heartbeat_ns;
-  settings.keeps_frames = keeps_frames;
   return settings;
-}
-
-Status Bootstrap::Impl::assemble(Neighbours neighbours, int64_t heartbeat_ns, bool in_process) {
-  mesh = TRY(ControlMesh::create(control_settings(heartbeat_ns, !in_process), std::move(neighbours.out),
-                                 std::move(neighbours.in)));
-  return {};
-}
-
-// The neighbours have been told of these listeners, so they stay open where a connection may move.
-Status Bootstrap::Impl::use_rails(Meeting meeting, int64_t silence_ns) {
-  const auto texts = texts_of_neighbours(meeting, rank, nranks);
-  auto rails = MeshRails::create({secret, job, rank}, std::move(meeting.listeners), texts);
-  listens = rails != nullptr;
-  const Status used = mesh->use_rails(std::move(rails), silence_ns);
-  if (!used.ok()) mesh->flood_error(used.error(), rank);
-  return used;
 }
 
 void Bootstrap::Impl::configure(const BootstrapConfig& config) {
@@ -315,14 +290,14 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_at(const BootstrapConfig& con
   impl->secret = meeting.secret;
   impl->hold = std::move(meeting.hold);
   const WaitLimit limit{impl->deadline_ns, config.abort};
-  Neighbours neighbours = TRY(connect_neighbours(config, meeting, limit));
-  impl->local_ip = met_at(meeting, neighbours);
-  TRY(impl->assemble(std::move(neighbours), config.heartbeat_ns, false));
+  const HostAddress first = meeting.listeners.front().listener.address;
+  impl->mesh = TRY(connect_neighbours(config, meeting, limit));
+  impl->local_ip = met_at(first, *impl->mesh);
+  impl->listens = impl->mesh->moves();
   std::vector<std::string> names;
   for (int32_t r = 0; r < config.nranks; ++r) names.push_back(meeting.name(r));
   names[static_cast<size_t>(config.rank)] = own_rank_name(config.rank);
   impl->set_names(std::move(names));
-  TRY(impl->use_rails(std::move(meeting), config.rail_timeout_ns));
   return std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
 }
 
@@ -335,7 +310,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join_on_host(const BootstrapConfig
   impl->job = job;
   impl->secret = secret;
   impl->local_ip = local_ip;
-  impl->mesh = TRY(ControlMesh::create(impl->control_settings(config.heartbeat_ns, false), std::move(meeting.streams),
+  impl->mesh = TRY(ControlMesh::create(impl->control_settings(config.heartbeat_ns), std::move(meeting.streams),
                                        meeting.addresses, config.names));
   impl->set_names(config.names);
   return std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl)));
@@ -346,7 +321,10 @@ Result<std::vector<std::unique_ptr<Bootstrap>>> Bootstrap::join_in_process(const
   checked.rank = 0;
   TRY(check(checked));
   const int steps = dissemination_steps(config.nranks);
-  std::vector<Neighbours> all(static_cast<size_t>(config.nranks));
+  struct Connections {
+    std::vector<ControlConnection> out, in;
+  };
+  std::vector<Connections> all(static_cast<size_t>(config.nranks));
   for (int k = 0; k < steps; ++k) {
     for (int32_t r = 0; r < config.nranks; ++r) {
       const auto to = static_cast<int32_t>((r + (int64_t{1} << k)) % config.nranks);
@@ -368,7 +346,9 @@ Result<std::vector<std::unique_ptr<Bootstrap>>> Bootstrap::join_in_process(const
     impl->rank = r;
     impl->job = job;
     impl->secret = secret;
-    TRY(impl->assemble(std::move(all[static_cast<size_t>(r)]), config.heartbeat_ns, true));
+    Connections& own = all[static_cast<size_t>(r)];
+    impl->mesh =
+        TRY(ControlMesh::create(impl->control_settings(config.heartbeat_ns), std::move(own.out), std::move(own.in)));
     ranks.push_back(std::unique_ptr<Bootstrap>(new Bootstrap(std::move(impl))));
   }
   return ranks;

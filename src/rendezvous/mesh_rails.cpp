@@ -25,16 +25,28 @@ std::vector<RailWay> rail_ways(const std::vector<RailListener>& listeners, const
   return ways;
 }
 
-std::unique_ptr<MeshRails> MeshRails::create(const Credentials& credentials, std::vector<RailListener> listeners,
-                                             const std::map<int32_t, std::string>& texts) {
-  auto rails = std::make_unique<MeshRails>();
-  rails->credentials_ = credentials;
+MeshRails::MeshRails(const Credentials& credentials, std::vector<RailListener> listeners,
+                     const std::map<int32_t, std::string>& texts)
+    : credentials_(credentials) {
   for (const auto& [rank, text] : texts) {
     std::vector<RailWay> ways = rail_ways(listeners, text);
-    if (!ways.empty()) rails->ways_.emplace(rank, std::move(ways));
+    if (!ways.empty()) ways_.emplace(rank, std::move(ways));
+    auto told = parse_meeting_text(text);
+    if (told.ok()) places_.emplace(rank, std::move(told).value().addresses);
   }
-  rails->rails_ = std::move(listeners);
-  return rails->ways_.empty() ? nullptr : std::move(rails);
+  rails_ = std::move(listeners);
+}
+
+std::vector<std::string> MeshRails::places(int32_t rank) const {
+  std::vector<std::string> places;
+  const auto found = places_.find(rank);
+  if (found == places_.end()) return places;
+  for (const SocketAddress& one : found->second) places.push_back(format_address(one));
+  return places;
+}
+
+Result<UniqueFd> MeshRails::dial_place(int32_t rank, size_t place) {
+  return start_connect(places_.at(rank)[place]);
 }
 
 std::string MeshRails::name(size_t rail) const {

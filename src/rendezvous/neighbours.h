@@ -1,18 +1,11 @@
-// Neighbours: the authenticated connections of a rank to the ranks r + 2^k (made) and r - 2^k (accepted).
+// Neighbours: the ranks r + 2^k and r - 2^k, with which a rank is connected before it has a communicator.
 //
-// A function of join(), on its thread. It blocks until all connections exist or the limit is reached. Strangers on the
-// listening port are refused, logged once per address and reason, and bounded in number and time.
-//
-// A rail may be lost while this rank waits for its other neighbours. Where two ranks have several in common, their
-// connection is then made anew over another one, as the mesh does it later (control_mesh/link_moves.h): the side that
-// connects asks for the link, and the other one takes the new connection in place of the old one. No frame has come
-// before all connections exist, so none is lost. The other rank may have all its connections already; then its mesh
-// does the same.
+// A function of join(), on its thread. The control mesh makes the connections (control_mesh/link_moves.h). This
+// function drives it until all exist, and looks at everything else that may end the wait: the meeting place, the limit,
+// the abort flag.
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
+#include <memory>
 
 #include "base/result.h"
 #include "control_mesh/control_mesh.h"
@@ -21,14 +14,10 @@
 
 namespace trestle {
 
-struct Neighbours {
-  std::vector<ControlConnection> out;  // out[k]: rank + 2^k
-  std::vector<ControlConnection> in;   // in[k]: rank - 2^k
-};
-
-// By rank: the meeting_text() of each neighbour.
-std::map<int32_t, std::string> texts_of_neighbours(const Meeting& meeting, int32_t rank, int32_t nranks);
-
-Result<Neighbours> connect_neighbours(const BootstrapConfig& config, const Meeting& meeting, const WaitLimit& limit);
+// A mesh in which every link has a connection. Takes the meeting's listeners. Errors: also those that the meeting
+// place, or another rank, has reported. A rank that gives up sends the reason to the ranks that may count on it, and
+// through the meeting place to the others. Without it they would have to guess, and would name the wrong rank.
+Result<std::unique_ptr<ControlMesh>> connect_neighbours(const BootstrapConfig& config, Meeting& meeting,
+                                                        const WaitLimit& limit);
 
 }  // namespace trestle

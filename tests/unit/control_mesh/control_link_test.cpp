@@ -250,48 +250,5 @@ TEST(MoveRecord, IsReadBackAndNothingElseIsRead) {
   }
 }
 
-// A rank that does not read frames yet hears of a failure behind whatever came before it, and reads nothing away.
-TEST(ControlLinkFailure, IsFoundBehindOtherFrames) {
-  Pair pair;
-  ControlLink link(1, std::move(pair.near), kMaxSentence * 2);
-  EXPECT_FALSE(waiting_failure(pair.far.get(), 4));
-  ControlFrame beat;
-  link.send(beat);
-  ControlFrame gather;
-  gather.kind = ControlKind::kGather;
-  gather.payload = std::string(5000, 'x');
-  link.send(gather);
-  EXPECT_FALSE(waiting_failure(pair.far.get(), 4));
-  ControlFrame error;
-  error.kind = ControlKind::kError;
-  error.payload = encode(FailureReport{2, {Code::kRemoteError, "rank 2 died"}});
-  link.send(error);
-  link.end();
-  for (int i = 0; i < 2; ++i) {
-    const auto told = waiting_failure(pair.far.get(), 4);
-    ASSERT_TRUE(told);
-    EXPECT_EQ(told->origin, 2);
-    EXPECT_EQ(told->error.message, "rank 2 died");
-  }
-  EXPECT_FALSE(waiting_failure(pair.far.get(), 2)) << "there is no rank 2";
-}
-
-TEST(ControlLinkFailure, IsFoundOnceItIsWhole) {
-  Pair pair;
-  ControlFrame error;
-  error.kind = ControlKind::kError;
-  error.payload = encode(FailureReport{2, {Code::kRemoteError, "rank 2 died"}});
-  Pair wire;
-  ControlLink link(1, std::move(wire.near), kMaxSentence * 2);
-  link.send(error);
-  std::vector<std::byte> bytes(4096);
-  const size_t all = receive_bytes(wire.far.get(), bytes).value();
-  for (size_t at = 0; at < all; ++at) {
-    EXPECT_FALSE(waiting_failure(pair.far.get(), 4)) << at;
-    ASSERT_EQ(send_bytes(pair.near.get(), std::span(bytes).subspan(at, 1)).value(), 1u);
-  }
-  EXPECT_TRUE(waiting_failure(pair.far.get(), 4));
-}
-
 }  // namespace
 }  // namespace trestle

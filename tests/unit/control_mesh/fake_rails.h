@@ -133,6 +133,8 @@ class FakeRails : public ControlRails {
   std::vector<size_t> rails_to(int32_t) const override {
     return leading_ == 1 ? std::vector<size_t>{0} : std::vector<size_t>{0, 1};
   }
+  std::vector<std::string> places(int32_t) const override { return {}; }
+  Result<UniqueFd> dial_place(int32_t, size_t) override { return Error{Code::kInternalError, "there are no places"}; }
   Result<UniqueFd> dial(int32_t rank, size_t rail) override { return net_.dial(rank, rail); }
   void adopt(int fd, size_t rail) override {
     set_tcp_options(fd, {});

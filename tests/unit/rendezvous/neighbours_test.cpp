@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "control_mesh/control_link.h"
+#include "control_mesh/control_mesh.h"
 #include "rendezvous/neighbours.h"
 #include "support/log_lines.h"
 #include "support/no_descriptors.h"
@@ -19,6 +20,8 @@
 namespace trestle {
 namespace neighbours_test {
 namespace {
+
+using Joining = Result<std::unique_ptr<ControlMesh>>;
 
 const Error kFailure{Code::kSystemError, "rank 7 has no memory"};
 
@@ -51,7 +54,7 @@ class RankZero {
   const SocketAddress& address() const { return address_; }
   void hear_of_failure() { failed_.store(true); }
   void stop() { stopped_.store(true); }
-  Result<Neighbours>& result() {
+  Joining& result() {
     thread_.join();
     return *result_;
   }
@@ -62,7 +65,7 @@ class RankZero {
   const Error failure_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopped_{false};
-  std::optional<Result<Neighbours>> result_;
+  std::optional<Joining> result_;
   std::thread thread_;
 };
 
@@ -122,7 +125,7 @@ TEST(NeighboursTest, ARankThatGivesUpBeforeItHasReadTheProofIsNotCountedOn) {
   UniqueFd in = proved_to(rank, handshake);
   in.reset();
   rank.hear_of_failure();
-  const Result<Neighbours>& result = rank.result();
+  const Joining& result = rank.result();
   ASSERT_FALSE(result.ok()) << "ready, with a neighbour that is gone";
   EXPECT_EQ(result.error().message, kFailure.message);
 }
