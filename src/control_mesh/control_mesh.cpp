@@ -19,7 +19,7 @@ ControlMesh::~ControlMesh() {
 Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& settings,
                                                          std::vector<ControlConnection> out,
                                                          std::vector<ControlConnection> in) {
-  auto impl = std::make_unique<Impl>(settings);
+  auto impl = std::make_unique<Impl>(settings, false);
   {
     const MutexLock lock(impl->mutex_);
     TRY(impl->add_links(std::move(out), std::move(in)));
@@ -31,7 +31,7 @@ Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& 
                                                          std::unique_ptr<HostStreams> streams,
                                                          const std::vector<std::string>& addresses,
                                                          const std::vector<std::string>& names) {
-  auto impl = std::make_unique<Impl>(settings);
+  auto impl = std::make_unique<Impl>(settings, true);
   {
     const MutexLock lock(impl->mutex_);
     TRY(impl->add_streams(std::move(streams), addresses, names));
@@ -41,12 +41,13 @@ Result<std::unique_ptr<ControlMesh>> ControlMesh::create(const ControlSettings& 
 
 void ControlMesh::on_arrival(std::function<void()> ring) {
   const MutexLock lock(impl_->mutex_);
-  impl_->on_arrival(std::move(ring));
+  if (impl_->streams_) impl_->streams_->on_arrival(std::move(ring));
 }
 
 void ControlMesh::start(ControlListener* listener) {
   const MutexLock lock(impl_->mutex_);
-  impl_->begin(listener);
+  impl_->listener_ = listener;
+  impl_->begin_beats();
 }
 
 Status ControlMesh::use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) {
@@ -96,7 +97,7 @@ void ControlMesh::set_names(const RankNames& names) {
 
 int ControlMesh::event_fd() const {
   const MutexLock lock(impl_->mutex_);
-  return impl_->event_fd();
+  return impl_->streams_ ? impl_->streams_->event_fd() : impl_->epoll_.get();
 }
 
 void ControlMesh::poll(int64_t now_ns) {
@@ -202,6 +203,8 @@ Status ControlMesh::status() const {
 }
 
 void ControlMesh::close(int linger_ms, bool by_exit) {
+  // A link that is away has not sent the failure yet. If it ended now, the peer would take this rank for dead.
+  constexpr int64_t kFailureLingerNs = 250'000'000;
   const int64_t begun = monotonic_clock().now_ns();
   {
     const MutexLock lock(impl_->mutex_);
@@ -214,7 +217,8 @@ void ControlMesh::close(int linger_ms, bool by_exit) {
     {
       const MutexLock lock(impl_->mutex_);
       if (impl_->drained()) return impl_->end_links();
-      const int64_t linger_ns = std::max(int64_t{linger_ms} * 1'000'000, impl_->least_linger_ns());
+      const bool holds_up = impl_->failure_ && std::ranges::any_of(impl_->links_, &ControlLink::away);
+      const int64_t linger_ns = std::max(int64_t{linger_ms} * 1'000'000, holds_up ? kFailureLingerNs : 0);
       if (monotonic_clock().now_ns() - begun >= linger_ns) return impl_->end_links();
     }
     ::poll(nullptr, 0, 1);  // acknowledgements raise no event

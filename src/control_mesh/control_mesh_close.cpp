@@ -16,9 +16,6 @@ namespace {
 // A goodbye that is not acknowledged in this time takes another rail.
 constexpr int64_t kClosingSilenceNs = 250'000'000;
 
-// How long a failure that waits for another rail holds up the end.
-constexpr int64_t kFailureLingerNs = 250'000'000;
-
 bool is_broken(int fd) {
   pollfd state{fd, 0, 0};
   return ::poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP)) != 0;
@@ -30,13 +27,17 @@ int unsent_bytes(int fd) {
   return ioctl(fd, SIOCOUTQ, &unsent) == 0 ? unsent : 0;
 }
 
-}  // namespace
-
-// A link that is away has not sent the failure yet. If it ended now, the peer would take this rank for dead.
-int64_t ControlMesh::Impl::least_linger_ns() const {
-  const auto away = [](const ControlLink& link) { return link.away(); };
-  return failure_ && std::any_of(links_.begin(), links_.end(), away) ? kFailureLingerNs : 0;
+// Reads what the peer still sends to the end first: closing a socket with unread bytes resets the connection, and a
+// reset overtakes the goodbye.
+void end_socket(ControlLink& link, int epoll) {
+  end_sending(link.fd());
+  std::vector<ControlFrame> ignored;
+  std::string reason;
+  link.read(ignored, reason);
+  epoll_ctl(epoll, EPOLL_CTL_DEL, link.fd(), nullptr);
 }
+
+}  // namespace
 
 // Every link is looked at, also those behind one that is not drained.
 bool ControlMesh::Impl::drained() {
@@ -91,25 +92,15 @@ bool ControlMesh::Impl::link_drained(size_t index, int64_t now_ns) {
   return false;
 }
 
-// Reads what the peers still send to the end first: closing a socket with unread bytes resets the connection, and a
-// reset overtakes the goodbye.
 void ControlMesh::Impl::end_links() {
   moves_.reset();
   for (ControlLink& link : links_) {
     if (link.away()) link.end();
-    if (link.fd() >= 0) end_socket(link);
+    if (link.fd() >= 0) end_socket(link, epoll_.get());
     link.hand_over_output();
     link.end();
   }
   if (streams_) streams_->close(0);
-}
-
-void ControlMesh::Impl::end_socket(ControlLink& link) {
-  end_sending(link.fd());
-  std::vector<ControlFrame> ignored;
-  std::string reason;
-  link.read(ignored, reason);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.fd(), nullptr);
 }
 
 }  // namespace trestle

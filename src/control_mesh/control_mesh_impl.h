@@ -22,13 +22,11 @@ namespace trestle {
 
 class ControlMesh::Impl : private LinkMoves::Links {
  public:
-  explicit Impl(const ControlSettings& settings);
+  Impl(const ControlSettings& settings, bool over_streams);
   Status add_links(std::vector<ControlConnection> out, std::vector<ControlConnection> in) TRESTLE_REQUIRES(mutex_);
 
   Status add_streams(std::unique_ptr<HostStreams> streams, const std::vector<std::string>& addresses,
                      const std::vector<std::string>& names) TRESTLE_REQUIRES(mutex_);
-  void on_arrival(std::function<void()> ring) TRESTLE_REQUIRES(mutex_);
-  int event_fd() const TRESTLE_REQUIRES(mutex_) { return epoll_ ? epoll_.get() : streams_->event_fd(); }
 
   // The first failure that this rank learns of. Later ones are ignored.
   struct Failure {
@@ -44,7 +42,7 @@ class ControlMesh::Impl : private LinkMoves::Links {
   };
   using GatherKey = std::pair<bool, uint64_t>;  // barrier?, seq
 
-  void begin(ControlListener* listener) TRESTLE_REQUIRES(mutex_);
+  void begin_beats() TRESTLE_REQUIRES(mutex_);
   Status use_rails(std::unique_ptr<ControlRails> rails, int64_t silence_ns) TRESTLE_REQUIRES(mutex_);
   void poll_links(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
   void beat(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
@@ -57,16 +55,15 @@ class ControlMesh::Impl : private LinkMoves::Links {
   std::optional<bool> host_answers(int32_t rank, int64_t within_ns) const TRESTLE_REQUIRES(mutex_);
   void say_bye(bool by_exit) TRESTLE_REQUIRES(mutex_);
   void send_letter(int32_t to, const std::string& text) TRESTLE_REQUIRES(mutex_);
-  int64_t least_linger_ns() const TRESTLE_REQUIRES(mutex_);
   bool drained() TRESTLE_REQUIRES(mutex_);
   void end_links() TRESTLE_REQUIRES(mutex_);
-  void end_socket(ControlLink& link) TRESTLE_REQUIRES(mutex_);
   std::string name(int32_t rank) const TRESTLE_REQUIRES(mutex_);
 
   const ControlSettings settings_;
   Clock& clock_;
   mutable Mutex mutex_;
-  UniqueFd epoll_ TRESTLE_GUARDED_BY(mutex_);  // over streams: until on_arrival()
+  const UniqueFd epoll_;                                             // invalid over streams
+  std::unique_ptr<HostStreams> streams_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: each link has a connection
   ControlListener* listener_ TRESTLE_GUARDED_BY(mutex_) = nullptr;
   std::optional<Failure> failure_ TRESTLE_GUARDED_BY(mutex_);
   std::deque<Event> events_ TRESTLE_GUARDED_BY(mutex_);  // for the listener
@@ -80,9 +77,7 @@ class ControlMesh::Impl : private LinkMoves::Links {
 
  private:
   Status add_link(ControlConnection connection, std::vector<size_t>& side) TRESTLE_REQUIRES(mutex_);
-  Status watch_streams() TRESTLE_REQUIRES(mutex_);
   void poll_streams(int64_t now_ns) TRESTLE_REQUIRES(mutex_);
-  size_t most_payload() const { return static_cast<size_t>(settings_.ranks) * (kMaxBlobBytes + 4) + kMaxSentence; }
   void watch_writable(size_t link) TRESTLE_REQUIRES(mutex_);
   void send(size_t link, const ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
   void send_all(const ControlFrame& frame) TRESTLE_REQUIRES(mutex_);
@@ -103,7 +98,6 @@ class ControlMesh::Impl : private LinkMoves::Links {
   void advance(const GatherKey& key, Dissemination& gather) TRESTLE_REQUIRES(mutex_);
   void malformed(int32_t peer) TRESTLE_REQUIRES(mutex_);
   bool beats() const TRESTLE_REQUIRES(mutex_);
-  void begin_beats() TRESTLE_REQUIRES(mutex_);
   bool answers(const ControlLink& link, int64_t within_ns) const;
   int64_t silence_ns(size_t link) const TRESTLE_REQUIRES(mutex_);
   int64_t shortest_silence_ns() const TRESTLE_REQUIRES(mutex_);
@@ -118,10 +112,8 @@ class ControlMesh::Impl : private LinkMoves::Links {
       TRESTLE_REQUIRES(mutex_);
   void give_up(size_t link, const std::string& what, Code code) override TRESTLE_REQUIRES(mutex_);
 
-  UniqueFd bell_ TRESTLE_GUARDED_BY(mutex_);                         // rung for the streams, until on_arrival()
-  std::unique_ptr<HostStreams> streams_ TRESTLE_GUARDED_BY(mutex_);  // nullptr: each link has a connection
-  std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);               // out_[k]: index into links_
-  std::set<int32_t> left_ TRESTLE_GUARDED_BY(mutex_);                // said goodbye
+  std::vector<size_t> out_ TRESTLE_GUARDED_BY(mutex_);  // out_[k]: index into links_
+  std::set<int32_t> left_ TRESTLE_GUARDED_BY(mutex_);   // said goodbye
   int64_t next_beat_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t last_poll_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;
   int64_t rail_silence_ns_ TRESTLE_GUARDED_BY(mutex_) = 0;

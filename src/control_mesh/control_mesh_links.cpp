@@ -1,9 +1,7 @@
 // The connections of a control mesh: reading, frames, disconnects, heartbeats.
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,12 +50,16 @@ bool first_to_tell_silence(const std::string& name, int64_t now_ns) {
   return true;
 }
 
+size_t most_payload(int32_t ranks) {
+  return static_cast<size_t>(ranks) * (kMaxBlobBytes + 4) + kMaxSentence;
+}
+
 }  // namespace
 
-ControlMesh::Impl::Impl(const ControlSettings& settings)
+ControlMesh::Impl::Impl(const ControlSettings& settings, bool over_streams)
     : settings_(settings),
       clock_(settings.clock != nullptr ? *settings.clock : monotonic_clock()),
-      epoll_(UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); })),
+      epoll_(UniqueFd::open([=] { return over_streams ? -1 : epoll_create1(EPOLL_CLOEXEC); })),
       last_poll_ns_(clock_.now_ns()) {
   std::vector<std::string> names;
   for (int32_t r = 0; r < settings.ranks; ++r) names.push_back("rank " + std::to_string(r));
@@ -77,7 +79,7 @@ Status ControlMesh::Impl::add_links(std::vector<ControlConnection> out, std::vec
 
 Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<size_t>& side) {
   const size_t index = links_.size();
-  links_.emplace_back(connection.peer, std::move(connection.socket), most_payload());
+  links_.emplace_back(connection.peer, std::move(connection.socket), most_payload(settings_.ranks));
   if (settings_.keeps_frames) links_[index].keep_frames();
   links_[index].last_heard_ns = last_poll_ns_;
   side.push_back(index);
@@ -94,8 +96,6 @@ Status ControlMesh::Impl::add_link(ControlConnection connection, std::vector<siz
 Status ControlMesh::Impl::add_streams(std::unique_ptr<HostStreams> streams, const std::vector<std::string>& addresses,
                                       const std::vector<std::string>& names) {
   streams_ = std::move(streams);
-  if (!epoll_) return Error{Code::kSystemError, "no descriptor is left to wait with (limit of open files: ulimit -n)"};
-  TRY(watch_streams());
   TRY(streams_->connect(mesh_neighbours(settings_.rank, settings_.ranks), addresses, names));
   const auto steps = static_cast<uint64_t>(dissemination_steps(settings_.ranks));
   for (const bool to_right : {true, false}) {
@@ -105,7 +105,7 @@ Status ControlMesh::Impl::add_streams(std::unique_ptr<HostStreams> streams, cons
       (to_right ? out_ : in_).push_back(links_.size());
       const uint64_t rightward = 2 * k;
       links_.emplace_back(static_cast<int32_t>(peer % settings_.ranks), *streams_, rightward + !to_right,
-                          rightward + to_right, most_payload());
+                          rightward + to_right, most_payload(settings_.ranks));
       links_.back().last_heard_ns = last_poll_ns_;
     }
   }
@@ -113,34 +113,8 @@ Status ControlMesh::Impl::add_streams(std::unique_ptr<HostStreams> streams, cons
   return {};
 }
 
-// Another thread may take in what has come for this mesh.
-Status ControlMesh::Impl::watch_streams() {
-  bell_ = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
-  for (const int fd : {bell_.get(), streams_->event_fd()}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-      return Error{Code::kSystemError, std::string("epoll_ctl: ") + std::strerror(errno)};
-  }
-  streams_->on_arrival([bell = bell_.get()] {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(bell, &one, sizeof one);
-  });
-  return {};
-}
-
-void ControlMesh::Impl::on_arrival(std::function<void()> ring) {
-  if (!streams_) return;
-  streams_->on_arrival(std::move(ring));
-  bell_.reset();
-  epoll_.reset();
-}
-
 // No event tells when a stream takes bytes again.
 void ControlMesh::Impl::poll_streams(int64_t now_ns) {
-  uint64_t count;
-  if (bell_) [[maybe_unused]]
-    const ssize_t rung = ::read(bell_.get(), &count, sizeof count);
   const Result<bool> polled = streams_->poll();
   if (!polled.ok()) report({false, settings_.rank, polled.error()}, false);
   const bool news = !polled.ok() || polled.value();
@@ -368,11 +342,6 @@ void ControlMesh::Impl::end_for(size_t link, const std::string& what) {
 void ControlMesh::Impl::malformed(int32_t peer) {
   report({false, settings_.rank, {Code::kRemoteError, name(peer) + " sent malformed data over its control connection"}},
          false);
-}
-
-void ControlMesh::Impl::begin(ControlListener* listener) {
-  listener_ = listener;
-  begin_beats();
 }
 
 // Ranks that share sockets hear of each other's end at once, and their host is this one.

@@ -1,8 +1,6 @@
 #include "transport/shm/descriptor_exchange.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -33,12 +31,7 @@ Status DescriptorExchange::on_frame(int32_t peer, const HostFrame& frame, Unique
 
 // Both ends connect, so each hears why the other refuses it.
 Status DescriptorExchange::begin(const DescriptorParcels& parcels) {
-  bell_ = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
-  if (!bell_) return Error{Code::kSystemError, "no descriptor is left to wait for " + what_};
-  channel_->on_arrival([bell = bell_.get()] {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(bell, &one, sizeof one);
-  });
+  TRY(channel_->wait_alone());
   for (size_t r = 0; r < parcels.to.size(); ++r) {
     if (parcels.to[r] || parcels.from[r]) TRY(channel_->want(static_cast<int32_t>(r)));
   }
@@ -80,12 +73,10 @@ Status DescriptorExchange::wait_for(int32_t rank, bool soon, int64_t deadline_ns
   if (watch.look) TRY(watch.look());
   const int64_t left_ns = deadline_ns - monotonic_clock().now_ns();
   if (left_ns <= 0) return Error{Code::kTimeout, channel_->name(rank) + " did not come for " + what_ + " in time"};
-  pollfd watched[3] = {{channel_->event_fd(), POLLIN, 0}, {bell_.get(), POLLIN, 0}, {watch.fd, POLLIN, 0}};
+  pollfd watched[2] = {{channel_->event_fd(), POLLIN, 0}, {watch.fd, POLLIN, 0}};
   // A socket that is full, or a queue, tells of no event.
   const int64_t most_ms = soon || channel_->wants_poll() ? 1 : kMostMs;
-  (void)::poll(watched, 3, static_cast<int>(std::min(left_ns / 1'000'000 + 1, most_ms)));
-  uint64_t count;
-  [[maybe_unused]] const ssize_t read = ::read(bell_.get(), &count, sizeof count);
+  (void)::poll(watched, 2, static_cast<int>(std::min(left_ns / 1'000'000 + 1, most_ms)));
   return {};
 }
 
@@ -103,7 +94,6 @@ Result<std::vector<std::vector<UniqueFd>>> DescriptorExchange::run(const Descrip
     TRY(wait_for(missing, has_more_to_give(parcels), deadline_ns, watch));
   }
   channel_->close(0);
-  bell_.reset();
   return std::move(got_);
 }
 

@@ -60,7 +60,6 @@ class DescriptorExchange final : private HostChannelEvents {
   Status wait_for(int32_t rank, bool soon, int64_t deadline_ns, const ExchangeWatch& watch) const;
 
   const std::string what_;
-  UniqueFd bell_;  // another thread has taken in something
   std::unique_ptr<HostChannel> channel_;
   std::vector<size_t> given_;
   std::vector<std::vector<UniqueFd>> got_;

@@ -1,6 +1,8 @@
 #include "transport/shm/host_channel.h"
 
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -55,6 +57,23 @@ void HostChannel::set_peers(const std::vector<std::string>& addresses, const std
 void HostChannel::on_arrival(std::function<void()> ring) {
   const MutexLock lock(sockets_->mutex_);
   ring_ = std::move(ring);
+  alone_.reset();
+  bell_.reset();
+}
+
+Status HostChannel::wait_alone() {
+  UniqueFd bell = UniqueFd::open([] { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
+  UniqueFd alone = UniqueFd::open([] { return epoll_create1(EPOLL_CLOEXEC); });
+  for (const int fd : {bell.get(), event_fd_}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(alone.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+      return Error{Code::kSystemError, "no open file is left to wait with (limit of open files: ulimit -n)"};
+  }
+  on_arrival([fd = bell.get()] { (void)eventfd_write(fd, 1); });
+  bell_ = std::move(bell);
+  alone_ = std::move(alone);
+  return {};
 }
 
 Status HostChannel::want(int32_t peer) {
@@ -76,7 +95,8 @@ bool HostChannel::wants_poll() const {
   if (rung_.load(std::memory_order_seq_cst)) return true;
   if (connecting_ == 0) return false;
   const MutexLock lock(sockets_->mutex_);
-  return sockets_->wants_retry();
+  return std::ranges::any_of(sockets_->peers_,
+                             [](const auto& peer) { return peer.state == HostSockets::State::kWanted; });
 }
 
 Result<bool> HostChannel::send(int32_t peer, HostFrame frame, int fd, std::span<const std::byte> bytes) {
@@ -103,6 +123,8 @@ void HostChannel::ring(bool by_other) {
 }
 
 Result<bool> HostChannel::poll() {
+  eventfd_t count;
+  if (bell_) (void)eventfd_read(bell_.get(), &count);
   std::deque<Arrived> arrived;
   bool any = false;
   bool rung = false;
@@ -211,8 +233,7 @@ void HostChannel::close(int64_t deadline_ns) {
     if (!p.final_messages.empty()) {
       const MutexLock lock(sockets_->mutex_);
       for (std::string& message : p.final_messages) sockets_->keep_last(p.at, std::move(message));
-      size_t none = 0;
-      sockets_->keep_last(p.at, p.final_frames, none);
+      for (const HostFrame& frame : p.final_frames) sockets_->keep_last(p.at, message_of(frame, {}));
       continue;
     }
     last.push_back({p.at, std::move(p.final_frames)});
@@ -224,14 +245,16 @@ void HostChannel::close(int64_t deadline_ns) {
       (void)sockets_->poll(*this);  // a peer that closes, too, waits for this rank to read
       for (Last& one : last) all = sockets_->send_last(one.at, one.frames, one.by_out, one.by_in) && all;
       const bool late = monotonic_clock().now_ns() >= deadline_ns;
-      for (Last& one : last) {
-        if (late) sockets_->keep_last(one.at, one.frames, one.by_out);
+      for (const Last& one : last) {
+        for (size_t i = one.by_out; late && i < one.frames.size(); ++i)
+          sockets_->keep_last(one.at, message_of(one.frames[i], {}));
       }
       if (late) break;
     }
     if (!all) (void)::poll(nullptr, 0, 1);
   }
   sockets_->leave(*this, deadline_ns);
+  on_arrival({});
   event_fd_ = -1;
 }
 

@@ -55,6 +55,9 @@ class HostChannel {
   const std::string& name(int32_t peer) const { return at(peer).name; }
   // Called under a lock when another thread has taken in something for this channel: poll() has something to do.
   void on_arrival(std::function<void()> ring);
+  // For a thread that waits for this channel alone: until on_arrival(), event_fd() tells of that, too. Needs two
+  // descriptors meanwhile. kSystemError: there are none.
+  Status wait_alone();
 
   // Begins to connect; later calls do nothing. Errors: no address; the connection is lost.
   Status want(int32_t peer);
@@ -77,7 +80,7 @@ class HostChannel {
   Status read_frames(int32_t peer);
 
   // Readable when something has arrived for any channel of this rank; -1 after close().
-  int event_fd() const { return event_fd_; }
+  int event_fd() const { return alone_ ? alone_.get() : event_fd_; }
   // Frames to send to the peer before the goodbye.
   void set_final_frames(int32_t peer, std::vector<HostFrame> frames) { at(peer).final_frames = std::move(frames); }
   // Bytes of a stream to send to the peer before the goodbye; several calls add up.
@@ -121,6 +124,8 @@ class HostChannel {
   HostChannelEvents& events_;
   std::string address_;
   int event_fd_ = -1;
+  UniqueFd bell_;   // wait_alone(): rung by other threads
+  UniqueFd alone_;  // an epoll descriptor with the bell and the sockets
   std::vector<Peer> peers_;
   std::vector<int32_t> rank_of_;  // by rank in the root; -1: not of this channel
   size_t left_count_ = 0;

@@ -15,6 +15,18 @@ namespace {
 // The peer may have dropped a connection for lack of room before the hello arrived.
 constexpr int kMostAttempts = 5;
 
+// True: the handshake is done. False: more is awaited.
+Result<bool> step_handshake(HandshakeExchange& exchange, int fd) {
+  const bool done = TRY(exchange.step(fd));
+  // A few bytes on a fresh socket must fit. If they did not, no event would follow: only input is watched.
+  if (!done && exchange.awaited_event() != POLLIN) return Error{Code::kSystemError, "a fresh socket takes no bytes"};
+  return done;
+}
+
+void warn_of_refusal(OncePerKey& warned, const std::string& reason) {
+  if (warned.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was refused: %s", reason.c_str());
+}
+
 }  // namespace
 
 Status HostSockets::want(int32_t peer) {
@@ -39,7 +51,7 @@ Status HostSockets::connect(int32_t peer) {
   }
   ++p.attempts;
   p.out.fd = std::move(fd).value();
-  p.out.exchange = std::make_unique<HandshakeExchange>(Role::kInitiator, Purpose::kShm, credentials(), peer);
+  p.out.exchange = std::make_unique<HandshakeExchange>(Role::kInitiator, Purpose::kShm, credentials_, peer);
   p.state = State::kProving;
   TRY(watch(p.out.fd.get(), Source::kOut, static_cast<uint32_t>(peer)));
   return step_out(peer);
@@ -50,7 +62,7 @@ Status HostSockets::out_failed(int32_t peer, const Error& error) {
   Peer& p = peers_[static_cast<size_t>(peer)];
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.state = State::kOver;
-  drop_waiting(p);
+  p.waiting.clear();
   drop(p.out);
   TRY(read_final_frames(peer));
   const Code code = error.code == Code::kSystemError ? error.code : Code::kRemoteError;
@@ -59,21 +71,13 @@ Status HostSockets::out_failed(int32_t peer, const Error& error) {
   return {};
 }
 
-Result<bool> HostSockets::step_handshake(Stream& stream) {
-  const bool done = TRY(stream.exchange->step(stream.fd.get()));
-  // A few bytes on a fresh socket must fit. If they did not, no event would follow: only input is watched.
-  if (!done && stream.exchange->awaited_event() != POLLIN)
-    return Error{Code::kSystemError, "a fresh socket takes no bytes"};
-  return done;
-}
-
 Status HostSockets::step_out(int32_t peer) {
   Peer& p = peers_[static_cast<size_t>(peer)];
   if (p.state != State::kProving) {
     if (p.out.fd) read_stream(peer, p.out);
     return {};
   }
-  Result<bool> done = step_handshake(p.out);
+  Result<bool> done = step_handshake(*p.out.exchange, p.out.fd.get());
   if (!done.ok()) {
     const bool unheard = p.out.exchange->connection_lost() && p.out.handshake().peer_rank() < 0;
     if (!unheard || p.attempts >= kMostAttempts) return out_failed(peer, done.error());
@@ -111,7 +115,7 @@ Status HostSockets::watch_listener_again() {
 
 Status HostSockets::admit(UniqueFd fd) {
   if (!peer_has_same_user(fd.get())) {
-    warn_once("it belongs to a process of another user");
+    warn_of_refusal(warned_, "it belongs to a process of another user");
     return {};
   }
   const auto last = find_stranger_to_drop(strangers_, peers_.size() + kMoreStrangers,
@@ -123,7 +127,7 @@ Status HostSockets::admit(UniqueFd fd) {
   }
   // The stranger is complete before it enters the list: memory may run out at any of these lines.
   Stream stranger;
-  stranger.exchange = std::make_unique<HandshakeExchange>(Role::kAcceptor, Purpose::kShm, credentials());
+  stranger.exchange = std::make_unique<HandshakeExchange>(Role::kAcceptor, Purpose::kShm, credentials_);
   stranger.fd = std::move(fd);
   const int watched = stranger.fd.get();
   const uint32_t serial = next_serial_++;
@@ -146,19 +150,15 @@ void HostSockets::refuse(const Stream& stranger, const Error& error) {
     LOG(kInfo, kShm, "shm: %s ended its connection within the handshake",
         peers_[static_cast<size_t>(claimed)].name.c_str());
   } else {
-    warn_once(error.message);
+    warn_of_refusal(warned_, error.message);
   }
-}
-
-void HostSockets::warn_once(const std::string& reason) {
-  if (warned_.first(reason)) LOG(kWarn, kShm, "shared memory: a connection was refused: %s", reason.c_str());
 }
 
 Status HostSockets::step_stranger(uint32_t serial) {
   const auto found = strangers_.find(serial);
   if (found == strangers_.end()) return {};  // dropped meanwhile
   Stream& stranger = found->second;
-  const Result<bool> done = step_handshake(stranger);
+  const Result<bool> done = step_handshake(*stranger.exchange, stranger.fd.get());
   if (done.ok() && !done.value()) return {};
   const int32_t peer = stranger.handshake().peer_rank();
   const bool is_rank = done.ok() && is_other_rank(peer);

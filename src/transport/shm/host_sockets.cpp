@@ -83,7 +83,7 @@ void HostSockets::end(std::optional<int64_t> goodbye_ns) {
     leave_by(p.in, true);
     p = Peer();
   }
-  waiting_ = 0;
+  waiting_ = false;
   // The acknowledgement of a promised one may be on its way: then it counts on this connection.
   for (auto& [serial, stranger] : strangers_)
     leave_by(stranger, claim_of(stranger.handshake()) == StrangerClaim::kPromised);
@@ -111,7 +111,7 @@ void HostSockets::set_address(int32_t peer, const std::string& address, const st
   if (p.state == State::kWanted || p.state == State::kProving) --connecting_;
   p.address = address;
   drop(p.out);
-  drop_waiting(p);
+  p.waiting.clear();
   p.state = State::kNone;
   p.left = false;
   p.lost = {};
@@ -191,7 +191,8 @@ bool HostSockets::send_last(int32_t peer, const std::vector<HostFrame>& frames, 
     sent = frames.size();
     return true;
   };
-  if (p.state == State::kWanted || p.state == State::kProving) keep_last(peer, frames, by_out);
+  for (; by_out < frames.size() && (p.state == State::kWanted || p.state == State::kProving); ++by_out)
+    keep_last(peer, message_of(frames[by_out], {}));
   bool all = p.state != State::kReady || go_on(p.out, by_out);
   all = go_on(p.in, by_in) && all;
   // The acknowledgement of a promised one may be on its way: then it counts on this connection.
@@ -203,36 +204,26 @@ bool HostSockets::send_last(int32_t peer, const std::vector<HostFrame>& frames, 
   return all;
 }
 
-void HostSockets::keep_last(int32_t peer, const std::vector<HostFrame>& frames, size_t& sent) {
-  for (; sent < frames.size(); ++sent) keep_last(peer, message_of(frames[sent], {}));
-}
-
 void HostSockets::keep_last(int32_t peer, std::string message) {
   Peer& p = peers_[static_cast<size_t>(peer)];
   const bool may_go = p.state == State::kWanted || p.state == State::kProving || p.state == State::kReady;
   if (!may_go) return;
   p.waiting.push_back(std::move(message));
-  ++waiting_;
+  waiting_ = true;
 }
 
 bool HostSockets::send_waiting(Peer& p) {
   while (p.state == State::kReady && !p.waiting.empty()) {
     const Result<size_t> taken = send_bytes(p.out.fd.get(), std::as_bytes(std::span(p.waiting.front())));
     if (!taken.ok()) {
-      drop_waiting(p);
+      p.waiting.clear();
     } else if (taken.value() == 0) {
       return false;
     } else {
       p.waiting.pop_front();
-      --waiting_;
     }
   }
   return true;
-}
-
-void HostSockets::drop_waiting(Peer& p) {
-  waiting_ -= p.waiting.size();
-  p.waiting.clear();
 }
 
 // Reads what a peer sent on the connection that it made, even if its acknowledgement and all that follows it are still
@@ -361,10 +352,13 @@ Result<bool> HostSockets::poll_all() {
     any |= count > 0;
     if (count < kEventsAtOnce) break;
   }
-  for (int32_t peer = 0; (connecting_ != 0 || waiting_ != 0) && peer < member_.ranks; ++peer) {
+  if (connecting_ == 0 && !waiting_) return any;
+  waiting_ = false;
+  for (int32_t peer = 0; peer < member_.ranks; ++peer) {
     Peer& p = peers_[static_cast<size_t>(peer)];
     if (p.state == State::kWanted) TRY(connect(peer));
     (void)send_waiting(p);
+    waiting_ = waiting_ || !p.waiting.empty();
   }
   return any;
 }
@@ -390,10 +384,6 @@ Result<int> HostSockets::poll_once() {
     }
   }
   return count;
-}
-
-bool HostSockets::wants_retry() const {
-  return connecting_ != 0 && std::ranges::any_of(peers_, [](const Peer& peer) { return peer.state == State::kWanted; });
 }
 
 }  // namespace trestle

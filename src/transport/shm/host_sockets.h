@@ -77,7 +77,10 @@ class HostChannel;
 class HostSockets {
  public:
   // Opens nothing.
-  explicit HostSockets(HostMember member) : member_(std::move(member)), peers_(static_cast<size_t>(member_.ranks)) {}
+  explicit HostSockets(HostMember member)
+      : member_(std::move(member)),
+        credentials_{member_.secret, job_id(member_.job), member_.rank},
+        peers_(static_cast<size_t>(member_.ranks)) {}
   HostSockets(const HostSockets&) = delete;
   HostSockets& operator=(const HostSockets&) = delete;
 
@@ -128,27 +131,20 @@ class HostSockets {
   bool send_last(int32_t peer, const std::vector<HostFrame>& frames, size_t& by_out, size_t& by_in)
       TRESTLE_REQUIRES(mutex_);
   // Of send_last(): what has not gone goes later, while any channel polls.
-  void keep_last(int32_t peer, const std::vector<HostFrame>& frames, size_t& sent) TRESTLE_REQUIRES(mutex_);
   void keep_last(int32_t peer, std::string message) TRESTLE_REQUIRES(mutex_);
   bool send_waiting(Peer& peer) TRESTLE_REQUIRES(mutex_);
-  void drop_waiting(Peer& peer) TRESTLE_REQUIRES(mutex_);
-  bool wants_retry() const TRESTLE_REQUIRES(mutex_);
   const Peer& peer(int32_t rank) const TRESTLE_REQUIRES(mutex_) { return peers_[static_cast<size_t>(rank)]; }
   void read_frames(int32_t peer) TRESTLE_REQUIRES(mutex_);
 
   // host_connect.cpp
-  Credentials credentials() const { return {member_.secret, job_id(member_.job), member_.rank}; }
   bool is_other_rank(int32_t rank) const { return rank >= 0 && rank < member_.ranks && rank != member_.rank; }
   Status connect(int32_t peer) TRESTLE_REQUIRES(mutex_);
   Status out_failed(int32_t peer, const Error& error) TRESTLE_REQUIRES(mutex_);
-  // True: the handshake is done. False: more is awaited.
-  static Result<bool> step_handshake(Stream& stream);
   Status step_out(int32_t peer) TRESTLE_REQUIRES(mutex_);
   Status accept_some() TRESTLE_REQUIRES(mutex_);
   Status watch_listener_again() TRESTLE_REQUIRES(mutex_);
   Status admit(UniqueFd fd) TRESTLE_REQUIRES(mutex_);
   void refuse(const Stream& stranger, const Error& error) TRESTLE_REQUIRES(mutex_);
-  void warn_once(const std::string& reason) TRESTLE_REQUIRES(mutex_);
   Status step_stranger(uint32_t serial) TRESTLE_REQUIRES(mutex_);
 
   // host_sockets.cpp
@@ -170,6 +166,7 @@ class HostSockets {
 
   Mutex mutex_;
   const HostMember member_;
+  const Credentials credentials_;
   std::string name_ TRESTLE_GUARDED_BY(mutex_);
   UniqueFd epoll_ TRESTLE_GUARDED_BY(mutex_);
   UniqueFd listener_ TRESTLE_GUARDED_BY(mutex_);
@@ -183,7 +180,7 @@ class HostSockets {
   Admission admission_ TRESTLE_GUARDED_BY(mutex_);
   bool pauses_ TRESTLE_GUARDED_BY(mutex_) = false;  // after a failure: the listener is not watched
   uint32_t connecting_ TRESTLE_GUARDED_BY(mutex_) = 0;
-  size_t waiting_ TRESTLE_GUARDED_BY(mutex_) = 0;  // of all peers
+  bool waiting_ TRESTLE_GUARDED_BY(mutex_) = false;  // a peer may have messages waiting
   OncePerKey warned_ TRESTLE_GUARDED_BY(mutex_);
 };
 

@@ -12,6 +12,7 @@ constexpr size_t kMostUnread = size_t{1} << 30;  // of a stream
 Result<std::unique_ptr<HostStreams>> HostStreams::open(const HostKin& kin, const std::string& name, int32_t rank) {
   std::unique_ptr<HostStreams> made(new HostStreams);
   made->channel_ = TRY(HostChannel::open(kin, name, rank, *made));
+  TRY(made->channel_->wait_alone());
   return made;
 }
 

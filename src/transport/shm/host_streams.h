@@ -20,7 +20,7 @@ namespace trestle {
 
 class HostStreams final : private HostChannelEvents {
  public:
-  // As HostChannel::open().
+  // As HostChannel::open(); waits alone until on_arrival().
   static Result<std::unique_ptr<HostStreams>> open(const HostKin& kin, const std::string& name, int32_t rank);
 
   const std::string& address() const { return channel_->address(); }

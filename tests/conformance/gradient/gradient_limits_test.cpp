@@ -25,13 +25,15 @@ TEST(GradientLimits, ARefusalReachesTheOtherRanks) {
       model.fill(1);
       model.make_ready(grad, 0);
       ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
-      EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileEnd", "rank 1 refused"}));
+      EXPECT_TRUE(
+          refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileEnd", "rank 1 cannot take part"}));
     } else {
       EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {"GradProfileBegin"}));
       ASSERT_TRUE(succeeded(trestleGradProfileBegin(grad)));
     }
     // No step on rank 1, then one.
-    EXPECT_TRUE(refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {rank == 1 ? "no step" : "rank 1 refused"}));
+    EXPECT_TRUE(
+        refused(trestleGradProfileEnd(grad), trestleInvalidUsage, {rank == 1 ? "no step" : "rank 1 cannot take part"}));
     model.fill(2);
     model.make_ready(grad, 0);
     ASSERT_TRUE(succeeded(trestleGradStepEnd(grad)));
@@ -97,7 +99,7 @@ TEST(GradientLimits, TensorsThatOverlapAreRefused) {
       add("first", second, apart + 10);
       add("second", shared, apart + 20);
       const std::vector<std::string> facts =
-          rank == 0 ? std::vector<std::string>{"rank 1 refused"}
+          rank == 0 ? std::vector<std::string>{"rank 1 cannot take part"}
                     : std::vector<std::string>{"tensor 0 (\"first\")", "tensor 1 (\"second\")",
                                                parameters ? "parameters" : "gradients"};
       EXPECT_TRUE(refused(trestleGradPlan(grad, "wfbp"), trestleInvalidArgument, facts));
