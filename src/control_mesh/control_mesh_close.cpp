@@ -50,7 +50,7 @@ bool ControlMesh::Impl::drained() {
     if (failure_) frame.payload = encode(FailureReport{failure_->origin, failure_->error});
     if (failure_) moves_->tell(encode(frame, 0));
     for (size_t i = 0; i < links_.size(); ++i) {
-      if (links_[i].away()) end_link(i);
+      if (links_[i].away() && !links_[i].made) end_link(i);
     }
   }
   if (closing_ns_ == 0) closing_ns_ = now_ns;

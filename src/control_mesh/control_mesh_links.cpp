@@ -325,7 +325,9 @@ void ControlMesh::Impl::link_lost(size_t link, const std::string& reason, int64_
   const ControlLink& at = links_[link];
   // A process that was stopped or starved could hear nothing.
   const bool was_away = beats() && now_ns - last_poll_ns_ > shortest_silence_ns() / 2;
-  if (can_move(link) && !at.bye_came) return move(link, reason, was_away ? now_ns : at.last_heard_ns, now_ns);
+  // Nor does silence mean anything before the first heartbeat. A rail that has just failed is tried last.
+  const int64_t heard_ns = !beats() ? now_ns - 1 : was_away ? now_ns : at.last_heard_ns;
+  if (can_move(link) && !at.bye_came) return move(link, reason, heard_ns, now_ns);
   const std::string host = at.host().empty() ? "its host" : at.host();
   end_for(link, "is lost: its connection ended without a goodbye (" + reason + "), and " + host +
                     " was last heard from " + ago(now_ns - at.last_heard_ns));

@@ -60,7 +60,13 @@ void ControlMesh::Impl::move(size_t link, const std::string& why, int64_t heard_
 
 void ControlMesh::Impl::tend_moves(bool wanted, int64_t now_ns) {
   if (moves_ && (wanted || now_ns >= moves_->next_due_ns())) moves_->tend(now_ns);
-  if (!met_ && !closed_ && std::ranges::all_of(links_, &ControlLink::made)) meet();
+  if (met_ || closed_) return;
+  if (std::ranges::all_of(links_, &ControlLink::made)) meet();
+  const auto gone = std::ranges::find_if(links_, &ControlLink::ended);
+  if (met_ || gone == links_.end()) return;
+  report(
+      {false, settings_.rank, {Code::kRemoteError, name(gone->peer()) + " left while the communicator was being made"}},
+      false);
 }
 
 uint64_t ControlMesh::Impl::part(size_t link) {

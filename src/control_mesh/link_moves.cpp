@@ -373,6 +373,7 @@ void LinkMoves::settle(size_t link, UniqueFd socket, size_t rail, uint64_t came,
   drop_attempt(end);
   end.away = false;
   end.name.made = true;
+  end.code = Code::kRemoteError;
   prove(end.name.peer, rail);
   for (Way& way : end.ways) {
     if (way.rail == rail) way.last = Last::kAnswer;
@@ -389,6 +390,7 @@ void LinkMoves::settle_first(size_t link, UniqueFd socket) {
   drop_attempt(end);
   end.away = false;
   end.name.made = true;
+  end.code = Code::kRemoteError;
   end.on = rails_->rail_of(socket.get());
   for (const Way& way : end.ways) {
     if (rails_->name(way.rail) == end.on) prove(end.name.peer, way.rail);

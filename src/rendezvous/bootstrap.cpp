@@ -10,8 +10,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/long_wait.h"
+#include "base/scope_exit.h"
 #include "base/text/value_text.h"
-#include "base/wait_marks.h"
 #include "control_mesh/dissemination.h"
 #include "control_mesh/inquiry.h"
 #include "rendezvous/giving_up.h"
@@ -82,7 +83,7 @@ class Bootstrap::Impl {
   std::function<Status()> failure;
   std::unique_ptr<Inquiry> inquiry;  // while an inquiry finds out which rank is to blame, or is waited for
   uint32_t inquiries = 0;
-  WaitMarks marks{monotonic_clock().now_ns()};
+  LongWait wait;
 
   void configure(const BootstrapConfig& config);
   void set_names(const RankNames& given);
@@ -211,11 +212,14 @@ void Bootstrap::Impl::ask(int32_t rank_awaited, std::string why, int64_t waited_
   post(inquiry->begin({kMaking, rank_awaited, timeout_ns, std::move(why), waited_s}, monotonic_clock().now_ns()));
 }
 
-// At the marks it asks around, and says for whom it waits when it knows.
+// At the marks it asks around, and says for whom it waits when it knows, if it still does. A making that goes on, if
+// slowly, is in no wait.
 void Bootstrap::Impl::say_wait() {
   const int64_t now_ns = monotonic_clock().now_ns();
   const int32_t peer = *awaited;
-  if (const int64_t waited_s = marks.passed(now_ns); waited_s != 0 && peer >= 0 && peer != rank)
+  std::string at = peer < 0 || peer == rank ? "" : std::to_string(next_seq) + " " + std::to_string(peer);
+  if (at != wait.at()) inquiry.reset();
+  if (const int64_t waited_s = wait.look(std::move(at), now_ns); waited_s != 0)
     ask(peer, "the communicator is being made, awaiting rank " + std::to_string(peer), waited_s);
   auto verdict = inquiry == nullptr ? std::nullopt : inquiry->take_verdict(now_ns);
   if (!verdict) return;
@@ -386,6 +390,7 @@ Result<std::vector<std::string>> Bootstrap::all_gather(const std::string& mine, 
     return Error{Code::kInternalError, "a blob of " + std::to_string(mine.size()) + " bytes is too long for bootstrap"};
   const uint64_t seq = impl_->next_seq++;
   impl_->mesh->start_all_gather(seq, mine);
+  const ScopeExit over([this] { waits_for(-1); });
   bool late = false;
   while (true) {
     std::vector<std::string> blobs = TRY(impl_->mesh->all_gather_result(seq));
@@ -406,6 +411,7 @@ Status Bootstrap::agree(std::string_view function, const Facts& facts, const Sta
 Status Bootstrap::barrier(int64_t deadline_ns) {
   const uint64_t seq = impl_->next_seq++;
   impl_->mesh->start_barrier(seq);
+  const ScopeExit over([this] { waits_for(-1); });
   bool late = false;
   while (!TRY(impl_->mesh->barrier_done(seq))) TRY(impl_->turn(deadline_ns, seq, true, late));
   return {};

@@ -117,7 +117,8 @@ Status agree(std::string_view function, const Facts& facts, const Status& own, c
   }
   if (same) return own;
   if (longest > kMostBytes)
-    return Error{Code::kRemoteError, "a rank says " + std::to_string(longest) + " bytes of its call"};
+    return own.ok() ? Error{Code::kRemoteError, "a rank says " + std::to_string(longest) + " bytes of its call"}
+                    : own.error();
   mine.resize(longest);
   const std::string all = TRY(exchange(mine));
   if (!own.ok()) return own;

@@ -140,7 +140,9 @@ Status check_interfaces(const std::string& rails) {
   RailRequest wanted;
   wanted.interfaces = TRY(interfaces_of_all_dimensions(rails));
   if (wanted.interfaces.empty()) return {};
-  const auto choice = choose_rails(TRY(read_interfaces()), wanted);
+  const auto here = read_interfaces();
+  if (!here.ok()) return {};
+  const auto choice = choose_rails(here.value(), wanted);
   return choice.ok() || choice.error().code != Code::kInvalidArgument ? Status() : choice.error();
 }
 

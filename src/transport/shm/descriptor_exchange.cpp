@@ -29,11 +29,12 @@ Status DescriptorExchange::on_frame(int32_t peer, const HostFrame& frame, Unique
   return {};
 }
 
-// Both ends connect, so each hears why the other refuses it.
+// Who gives connects: many ranks that get the board of one would make it connect with each of them twice.
 Status DescriptorExchange::begin(const DescriptorParcels& parcels) {
   TRY(channel_->wait_alone());
   for (size_t r = 0; r < parcels.to.size(); ++r) {
-    if (parcels.to[r] || parcels.from[r]) TRY(channel_->want(static_cast<int32_t>(r)));
+    if (parcels.to[r]) TRY(channel_->want(static_cast<int32_t>(r)));
+    if (parcels.from[r]) channel_->use(static_cast<int32_t>(r));
   }
   return {};
 }

@@ -61,6 +61,8 @@ class HostChannel {
 
   // Begins to connect; later calls do nothing. Errors: no address; the connection is lost.
   Status want(int32_t peer);
+  // Its end is an error from now on, whoever connects.
+  void use(int32_t peer) { at(peer).used = true; }
   bool ready(int32_t peer) const { return at(peer).ready; }
   bool connecting() const { return connecting_ != 0; }
   // There is something that no event of event_fd() tells of: only poll() finds it.

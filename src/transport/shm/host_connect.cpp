@@ -186,7 +186,6 @@ Status HostSockets::step_stranger(uint32_t serial) {
   p.left = false;
   strangers_.erase(found);
   TRY(watch(p.in.fd.get(), Source::kIn, static_cast<uint32_t>(peer)));
-  if (!p.address.empty() && p.lost.ok()) TRY(want(peer));
   read_frames(peer);
   return {};
 }
