@@ -70,7 +70,7 @@ TEST(CudaFailures, AnAbortEndsCallsThatTheStreamHasNotComeTo) {
 }
 
 TEST(CudaFailures, ADeadlineLetsTheStreamGoOn) {
-  const int64_t timeout_ms = ranks::patient_ms(2, 500);
+  const int64_t timeout_ms = ranks::patient_ms(2, 1500);
   both_ways([&](Gpu& gpu) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     config.timeoutMs = timeout_ms;
@@ -87,7 +87,7 @@ TEST(CudaFailures, ADeadlineLetsTheStreamGoOn) {
 
 // The program's own work holds up one rank's stream. The other rank says so.
 TEST(CudaFailures, ADeadlineNamesTheDeviceThatHasNotComeToTheCall) {
-  const int64_t timeout_ms = ranks::patient_ms(2, 500);
+  const int64_t timeout_ms = ranks::patient_ms(2, 1500);
   both_ways([&](Gpu& gpu) {
     trestleConfig_t config = TRESTLE_CONFIG_INITIALIZER;
     config.timeoutMs = timeout_ms;
