@@ -1,12 +1,14 @@
 #include "topology/calibration_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -65,10 +67,12 @@ Status check_measured(const Topology& measured, const Topology& topology, const 
 }
 
 Status replace_file(const std::string& path, const std::string& text) {
-  const std::string beside = path + "." + std::to_string(::getpid()) + ".new";
-  UniqueFd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (file.get() < 0) return system_error(beside, "cannot be made");
-  if (!write_all(file.get(), text)) {
+  constexpr std::string_view kNew = ".new";
+  // Process numbers are unique neither among hosts nor among containers that share the folder.
+  std::string beside = path + ".XXXXXX" + std::string(kNew);
+  UniqueFd file = UniqueFd::open([&] { return ::mkostemps(beside.data(), kNew.size(), O_CLOEXEC); });
+  if (!file) return system_error(beside, "cannot be made");
+  if (::fchmod(file.get(), 0644) != 0 || !write_all(file.get(), text)) {
     const Error error = system_error(beside, "cannot be written");
     ::unlink(beside.c_str());
     return error;

@@ -186,6 +186,14 @@ TEST_F(CalibrationFile, BadOnesAreSaidWithFileAndLine) {
   for (size_t cut = 0; cut + 3 < good.size(); ++cut) EXPECT_NE(refusal(good.substr(0, cut)), "taken") << cut;
 }
 
+// As another container leaves it, whose process of this number writes at this time or was killed while it wrote.
+TEST_F(CalibrationFile, AnotherWriterOfThisProcessNumberDoesNotMatter) {
+  std::filesystem::create_directories(path_ + "." + std::to_string(getpid()) + ".new");
+  const Status written = write_calibration(path_, kKey, origin(), measured());
+  EXPECT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms(0644));
+}
+
 TEST_F(CalibrationFile, WhereNothingCanBeWritten) {
   EXPECT_FALSE(write_calibration("/dev/null/folder/file", kKey, origin(), measured()).ok());
 }
