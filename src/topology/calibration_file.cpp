@@ -124,13 +124,22 @@ class Lines {
   int line_ = 0;
 };
 
+// People read it in logs and on terminals, whoever has written the file.
+std::string shown(std::string text) {
+  constexpr size_t kMostBytes = 1024;
+  if (text.size() > kMostBytes) text.resize(kMostBytes);
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 Result<CalibrationOrigin> read_origin(Lines& lines) {
   CalibrationOrigin origin;
   origin.made_s = TRY(lines.date("made ", "the date is missing"));
-  origin.hosts = TRY(lines.behind("hosts ", "the hosts are missing"));
+  origin.hosts = shown(TRY(lines.behind("hosts ", "the hosts are missing")));
   origin.host_ids = TRY(lines.number("host-ids ", "the hosts' identities are missing"));
-  origin.kernel = TRY(lines.behind("kernel ", "the kernel's release is missing"));
-  origin.version = TRY(lines.behind("version ", "the library's version is missing"));
+  origin.kernel = shown(TRY(lines.behind("kernel ", "the kernel's release is missing")));
+  origin.version = shown(TRY(lines.behind("version ", "the library's version is missing")));
   return origin;
 }
 

@@ -23,7 +23,7 @@ namespace trestle {
 uint64_t calibration_key(const Topology& topology, const std::vector<RankPlace>& places);
 std::string calibration_path(const std::string& folder, uint64_t key);
 
-// When, where and by what a calibration was made.
+// When, where and by what a calibration was made. As read from a file, texts are printable ASCII of at most 1 KiB.
 struct CalibrationOrigin {
   int64_t made_s = 0;     // seconds since 1970, UTC
   std::string hosts;      // names in the order of their first ranks: "node1 node2"

@@ -224,6 +224,19 @@ TEST_F(CalibrationFile, UnfitOnesGiveTheirReasonAndNoFigures) {
             "its hosts have been restarted since, or others have their names");
 }
 
+TEST_F(CalibrationFile, OriginsAreReadWithoutControlCharactersAndCut) {
+  CalibrationOrigin strange = origin();
+  strange.hosts = "a \x1b[2Jb";
+  strange.kernel = std::string(5000, 'k');
+  strange.version = "1\r\xc2\x9b";
+  ASSERT_TRUE(write_calibration(path_, kKey, strange, measured()).ok());
+  const auto any = read_any_calibration(path_);
+  ASSERT_TRUE(any.ok()) << any.error().message;
+  EXPECT_EQ(any.value().origin.hosts, "a ?[2Jb");
+  EXPECT_EQ(any.value().origin.kernel, std::string(1024, 'k'));
+  EXPECT_EQ(any.value().origin.version, "1???");
+}
+
 TEST_F(CalibrationFile, ListedAndForgotten) {
   const std::string folder = std::filesystem::path(path_).parent_path();
   EXPECT_TRUE(calibrations_in(folder).value().empty()) << "the folder is not there yet";
