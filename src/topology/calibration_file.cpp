@@ -31,11 +31,18 @@ std::string hex(uint64_t key) {
   return text;
 }
 
+constexpr std::string_view kAnyFirst = "trestle-calibration ";  // of every version of the format
 constexpr std::string_view kFirst = "trestle-calibration 2 ";
 
 std::string header(uint64_t key, const CalibrationOrigin& origin) {
   return std::string(kFirst) + hex(key) + "\nmade " + date_text(origin.made_s) + "\nhosts " + origin.hosts +
          "\nhost-ids " + hex(origin.host_ids) + "\nkernel " + origin.kernel + "\nversion " + origin.version + "\n";
+}
+
+// As calibration_path() names them.
+bool is_name(std::string_view name) {
+  if (name.size() != 16 + kEnding.size() || !name.ends_with(kEnding)) return false;
+  return name.find_first_not_of("0123456789abcdef") == 16;
 }
 
 Error bad(const std::string& path, int line, const std::string& what) {
@@ -226,10 +233,21 @@ Result<std::vector<std::string>> calibrations_in(const std::string& folder) {
   std::error_code failure;
   if (!std::filesystem::exists(folder, failure) && !failure) return paths;
   for (const std::string& name : TRY(entries_of(folder))) {
-    if (name.ends_with(kEnding)) paths.push_back(folder + "/" + name);
+    const std::string path = folder + "/" + name;
+    if (is_name(name) && !std::filesystem::is_directory(path, failure)) paths.push_back(path);
   }
   std::ranges::sort(paths);
   return paths;
+}
+
+Result<bool> is_calibration(const std::string& path) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, failure))) return false;
+  const OpenFile file = open_to_read(path);
+  if (file == nullptr) return system_error(path, "cannot be read");
+  char first[kAnyFirst.size()];
+  const size_t got = std::fread(first, 1, sizeof first, file.get());
+  return std::string_view(first, got) == kAnyFirst;
 }
 
 Result<KeptCalibration> read_any_calibration(const std::string& path) {

@@ -63,9 +63,12 @@ Result<std::optional<KeptCalibration>> read_calibration(const std::string& path,
 Status write_calibration(const std::string& path, uint64_t key, const CalibrationOrigin& origin,
                          const Topology& measured);
 
-// The calibrations in a folder, as paths in their order. A folder that does not exist has none; errors (kSystemError):
-// it cannot be read.
+// The files in a folder that are named like calibrations, as paths in their order. A folder that does not exist has
+// none; errors (kSystemError): it cannot be read.
 Result<std::vector<std::string>> calibrations_in(const std::string& folder);
+// Whether it is a regular file that begins like a calibration, of whatever version. Errors (kSystemError): it cannot be
+// read.
+Result<bool> is_calibration(const std::string& path);
 // Whoever they are for; never unfit. Errors as of read_calibration.
 Result<KeptCalibration> read_any_calibration(const std::string& path);
 // Removes the file, but not one that was made at another time; made_s: of its origin, 0: whatever it is. Errors

@@ -459,18 +459,25 @@ TEST(CalibrateCommand, ListsAndForgetsWhatIsKept) {
   trestle::CalibrationOrigin from = origin();
   from.made_s = 1'700'000'000;
   ASSERT_TRUE(trestle::write_calibration(path, key(), from, measured(52'800, 100)).ok());
-  const std::string bad = folder.write("deep/bad.calibration", "nonsense");
+  const std::string old = folder.write("deep/ffffffffffffffff.calibration", "trestle-calibration 1 x\n");
+  const std::string others = folder.write("deep/fffffffffffffff0.calibration", "nonsense");
+  for (const char* name : {"deep/lens.calibration", "deep/FFFFFFFFFFFFFFFF.calibration", "deep/0.calibration/inside"})
+    folder.write(name, "trestle-calibration 2 x\n");
+  std::filesystem::create_directory(folder.path("deep/0000000000000000.calibration"));
+  const std::string unread = ":1: is not a calibration that this version can read; it is never used\n";
   const Ended list = shell(command + "--list");
   EXPECT_EQ(list.code, 0);
   EXPECT_EQ(list.output, path + "\n  made 2023-11-14T22:13:20Z, expired 2023-12-14T22:13:20Z\n  hosts: " + from.hosts +
                              "; kernel " + from.kernel + "; Trestle " + from.version +
                              "\n  dimension 1: 2 ranks over shm, 52.80 Gb/s, 1.0 us\n" +
-                             "  dimension 2: 2 ranks over shm, 0.10 Gb/s, 1.0 us\n" + bad +
-                             ":1: is not a calibration that this version can read; it is never used\n");
+                             "  dimension 2: 2 ranks over shm, 0.10 Gb/s, 1.0 us\n" + others + unread + old + unread);
   const Ended forget = shell(command + "--forget");
   EXPECT_EQ(forget.code, 0);
-  EXPECT_EQ(forget.output, "forgotten: " + path + "\nforgotten: " + bad + "\n");
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path("deep")));
+  EXPECT_EQ(forget.output,
+            "forgotten: " + path + "\nleft, as it is no calibration: " + others + "\nforgotten: " + old + "\n");
+  EXPECT_FALSE(std::filesystem::exists(path) || std::filesystem::exists(old));
+  const auto left = std::filesystem::directory_iterator(folder.path("deep"));
+  EXPECT_EQ(std::distance(begin(left), end(left)), 5) << "what is not Trestle's";
   EXPECT_EQ(shell(command + "--list --forget").code, 2);
   EXPECT_EQ(shell(command + "--forget --out x").code, 2);
   const Ended nowhere =

@@ -16,7 +16,8 @@ Result<std::string> calibrate(const Config& config, const std::string& out);
 
 // The kept calibrations of this user (TRESTLE_CALIBRATION_DIR), with their origins and speeds.
 Result<std::string> list_calibrations(const Config& config);
-// Removes all of them, and says which. Errors: there is no folder; one cannot be removed.
+// Removes all of them, and says which. Other files stay. Errors: there is no folder; some cannot be removed, and then
+// the message has these and the removed ones.
 Result<std::string> forget_calibrations(const Config& config);
 
 }  // namespace trestle

@@ -39,6 +39,12 @@ std::string description(const std::string& path) {
          speeds(read.value().measured);
 }
 
+Result<std::string> forget(const std::string& path) {
+  if (!TRY(is_calibration(path))) return "left, as it is no calibration: " + path;
+  TRY(forget_calibration(path, 0));
+  return "forgotten: " + path;
+}
+
 }  // namespace
 
 Result<std::string> list_calibrations(const Config& config) {
@@ -49,10 +55,12 @@ Result<std::string> list_calibrations(const Config& config) {
 
 Result<std::string> forget_calibrations(const Config& config) {
   std::string text;
+  std::string errors;
   for (const std::string& path : TRY(kept(config))) {
-    TRY(forget_calibration(path, 0));
-    text += "forgotten: " + path + "\n";
+    const Result<std::string> said = forget(path);
+    (said.ok() ? text : errors) += (said.ok() ? said.value() : said.error().message) + "\n";
   }
+  if (!errors.empty()) return Error{Code::kSystemError, "calibrate: some are not removed\n" + text + errors};
   return text.empty() ? "no calibration is kept in " + config.calibration_folder + "\n" : text;
 }
 
