@@ -258,12 +258,13 @@ Result<KeptCalibration> read_any_calibration(const std::string& path) {
   return kept;
 }
 
-Status forget_calibration(const std::string& path, int64_t made_s) {
+Result<bool> forget_calibration(const std::string& path, int64_t made_s) {
   if (made_s != 0) {
     const Result<CalibrationOrigin> origin = origin_of(path);
-    if (!origin.ok() || origin.value().made_s != made_s) return {};
+    if (!origin.ok() || origin.value().made_s != made_s) return false;
   }
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  if (::unlink(path.c_str()) == 0) return true;
+  if (errno == ENOENT) return false;
   return system_error(path, "cannot be removed");
 }
 

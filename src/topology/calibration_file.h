@@ -71,8 +71,8 @@ Result<std::vector<std::string>> calibrations_in(const std::string& folder);
 Result<bool> is_calibration(const std::string& path);
 // Whoever they are for; never unfit. Errors as of read_calibration.
 Result<KeptCalibration> read_any_calibration(const std::string& path);
-// Removes the file, but not one that was made at another time; made_s: of its origin, 0: whatever it is. Errors
-// (kSystemError) name the file. It may be gone already.
-Status forget_calibration(const std::string& path, int64_t made_s);
+// Removes the file, but not one that was made at another time; made_s: of its origin, 0: whatever it is. Returns
+// whether this call has removed it; it may be gone already. Errors (kSystemError) name the file.
+Result<bool> forget_calibration(const std::string& path, int64_t made_s);
 
 }  // namespace trestle

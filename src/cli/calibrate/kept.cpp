@@ -41,8 +41,7 @@ std::string description(const std::string& path) {
 
 Result<std::string> forget(const std::string& path) {
   if (!TRY(is_calibration(path))) return "left, as it is no calibration: " + path;
-  TRY(forget_calibration(path, 0));
-  return "forgotten: " + path;
+  return (TRY(forget_calibration(path, 0)) ? "forgotten: " : "gone already: ") + path;
 }
 
 }  // namespace

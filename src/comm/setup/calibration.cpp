@@ -14,13 +14,24 @@ namespace {
 constexpr const char* kHowToRenew =
     "TRESTLE_CALIBRATE=full or `trestle calibrate` measures anew, `trestle calibrate --forget` removes what is kept";
 
-// Every communicator of a process may use one file.
+// Every communicator of a process may use one file. By what is said, without the figures that change.
 constinit PerProcess<OncePerKey> said_once;
+
+void warn_once(const std::string& text, const std::string& key) {
+  if (said_once.get().first(key)) LOG(kWarn, kInit, "%s", text.c_str());
+}
+void warn_once(const std::string& text) {
+  warn_once(text, text);
+}
 
 std::string gbps(double mbps) {
   char text[40];
   std::snprintf(text, sizeof text, "%.2f Gb/s", mbps / 1000);
   return text;
+}
+
+std::string named(const UsedCalibration& calibration) {
+  return "the calibration " + calibration.path + " of " + date_text(calibration.made_s);
 }
 
 std::string contradiction(const Topology& measured, size_t d, const std::string& fact) {
@@ -57,7 +68,7 @@ std::optional<UsedCalibration> kept_calibration(const CalibrationPlace& place, c
   if (!place.wanted || place.path.empty()) return std::nullopt;
   auto kept = read_calibration(place.path, place.key, topology, place.origin);
   if (!kept.ok()) {
-    LOG(kWarn, kInit, "calibration ignored: %s", kept.error().message.c_str());
+    warn_once("calibration ignored: " + kept.error().message);
     return std::nullopt;
   }
   if (!kept.value()) return std::nullopt;
@@ -74,12 +85,12 @@ std::optional<UsedCalibration> kept_calibration(const CalibrationPlace& place, c
 
 std::optional<UsedCalibration> keep_calibration(const CalibrationPlace& place, const Topology& measured) {
   if (place.path.empty()) {
-    LOG(kWarn, kInit, "the calibration is not kept: there is neither TRESTLE_CALIBRATION_DIR nor HOME");
+    warn_once("the calibration is not kept: there is neither TRESTLE_CALIBRATION_DIR nor HOME");
     return std::nullopt;
   }
   const Status written = write_calibration(place.path, place.key, place.origin, measured);
   if (!written.ok()) {
-    LOG(kWarn, kInit, "the calibration is not kept: %s", written.error().message.c_str());
+    warn_once("the calibration is not kept: " + written.error().message, place.path + " is not kept");
     return std::nullopt;
   }
   LOG(kInfo, kInit,
@@ -99,8 +110,7 @@ std::string faster_than_rails(const Topology& measured, const Topology& asked, c
 }
 
 void warn_of(const UsedCalibration& unused, const std::string& wrong) {
-  LOG(kWarn, kInit, "the calibration %s of %s is not used: it has %s; %s", unused.path.c_str(),
-      date_text(unused.made_s).c_str(), wrong.c_str(), kHowToRenew);
+  warn_once(named(unused) + " is not used: it has " + wrong + "; " + kHowToRenew);
 }
 
 void forget_if_slower_than_data(const UsedCalibration& used, const std::array<DimensionCounts, kMaxDimensions>& came,
@@ -109,10 +119,11 @@ void forget_if_slower_than_data(const UsedCalibration& used, const std::array<Di
     const double least = least_mbps(came[d], eager_bytes);
     if (least <= static_cast<double>(kFarOff * used.measured.dimensions[d].bandwidth_mbps)) continue;
     const std::string wrong = contradiction(used.measured, d, "data came there at " + gbps(least) + " or more");
-    const Status forgotten = forget_calibration(used.path, used.made_s);
+    const Result<bool> forgotten = forget_calibration(used.path, used.made_s);
+    if (forgotten.ok() && !forgotten.value()) return;
     const std::string kept = forgotten.ok() ? "" : " (" + forgotten.error().message + ")";
-    LOG(kWarn, kInit, "the calibration %s of %s is dropped%s: it has %s; %s", used.path.c_str(),
-        date_text(used.made_s).c_str(), kept.c_str(), wrong.c_str(), kHowToRenew);
+    warn_once(named(used) + " is dropped" + kept + ": it has " + wrong + "; " + kHowToRenew,
+              named(used) + " is dropped");
     return;
   }
 }

@@ -49,11 +49,12 @@ inline constexpr uint64_t kFarOff = 4;
 // The first bandwidth of a calibration that is too high for the ranks' rails, in a sentence; "": none. `known`: the
 // dimensions that the ranks ask for, with the rates of their rails (use_known_rates()). Equal on all ranks.
 std::string faster_than_rails(const Topology& measured, const Topology& asked, const Topology& known);
-// The warning at rank 0 that a calibration does not count for that sentence.
+// The warning at rank 0 that a calibration does not count for that sentence; once.
 void warn_of(const UsedCalibration& unused, const std::string& wrong);
-// Forgets the calibration, with a warning, if one of its bandwidths is too low for the data that has come to this rank.
-// Only that is certain: data may have been slower for many reasons. Messages up to `eager_bytes` may have come before
-// this rank wanted them, so as much of each does not count. (Below 66 Mbit/s all segments are so small.)
+// Forgets the calibration, with a warning where this call has removed it, if one of its bandwidths is too low for the
+// data that has come to this rank. Only that is certain: data may have been slower for many reasons. Messages up to
+// `eager_bytes` may have come before this rank wanted them, so as much of each does not count. (Below 66 Mbit/s all
+// segments are so small.)
 void forget_if_slower_than_data(const UsedCalibration& used, const std::array<DimensionCounts, kMaxDimensions>& came,
                                 uint64_t eager_bytes);
 

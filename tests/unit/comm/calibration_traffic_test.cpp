@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "comm/setup/calibration.h"
@@ -53,6 +54,26 @@ TEST_F(CalibrationTraffic, FarTooLowFiguresAreForgotten) {
   EXPECT_TRUE(stays(came, used_.made_s + 1)) << "another one, made meanwhile";
   came.busy_ns = came.busy_ns * 1003 / 1000;
   EXPECT_TRUE(stays(came)) << "less than four times as fast";
+}
+
+// Communicators share a file, and each warns of it.
+TEST_F(CalibrationTraffic, WarningsComeOnceAndOnlyOfWhatWasRemovedHere) {
+  std::array<DimensionCounts, kMaxDimensions> all;
+  all[1] = fast(128 * kMiB, 512);
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(stays(all[1], used_.made_s + 2));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "another one has replaced it";
+  ++used_.made_s;  // nothing was said of this one
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(stays(all[1]));
+    forget_if_slower_than_data(used_, all, kEager);
+    warn_of(used_, "wrong figures");
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(said, '\n'), 2) << said;
+  EXPECT_NE(said.find(" is dropped: "), std::string::npos) << said;
+  EXPECT_NE(said.find(" is not used: it has wrong figures"), std::string::npos) << said;
 }
 
 TEST_F(CalibrationTraffic, LittleDataSaysNothing) {
