@@ -103,14 +103,15 @@ Status LocalJob::prepare(const Environment& environment) {
   nothing_.reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!nothing_) return system_error("/dev/null");
   TRY(block_signals());
-  shared_ = TRY(share(ranks + 2));
+  shared_ = TRY(share(ranks + 3));
+  blamed_ = Blame(shared_.subspan(ranks).first<2>());
   guard_ = TRY(start_guard(shared_.first(ranks)));
   if (options_.prints && isatty(STDIN_FILENO) == 1) terminal_ = TRY(start_terminal_reader());
   const std::string& folder = options_.output_folder;
   const bool prefixed = options_.prefix == Prefix::kAuto ? folder.empty() : options_.prefix == Prefix::kAlways;
   printer_.ranks.resize(ranks);
   if (options_.prints)
-    printer_ = TRY(start_printer(options_.ranks(), prefixed, folder, shared_.back(), shared_[ranks], terminal_.input));
+    printer_ = TRY(start_printer(options_.ranks(), prefixed, folder, shared_.back(), blamed_, terminal_.input));
   begin(Step::kRunning);
   return bind();
 }
@@ -246,7 +247,7 @@ void LocalJob::end_leftovers() {
 int LocalJob::wait_for_reader() {
   begin(Step::kKilled);
   impatient_ = 0;                                                     // that one has ended the ranks
-  for (Shared& group : shared_.first(shared_.size() - 2)) group = 0;  // numbers that others may get
+  for (Shared& group : shared_.first(shared_.size() - 3)) group = 0;  // numbers that others may get
   printer_.sentences.reset();
   int64_t written = -1;
   int64_t until_ns = kNever;

@@ -120,7 +120,8 @@ class LocalJob {
   bool had_children_ = false;
   UniqueFd nothing_;  // /dev/null: the standard input of all ranks but rank 0
   TerminalReader terminal_;
-  std::span<Shared> shared_;  // by rank what the guard kills; whom the ranks blame, and what the printer has written
+  std::span<Shared> shared_;  // by rank what the guard kills; two words of blamed_, and what the printer has written
+  Blame blamed_;
   pid_t guard_ = 0;
   Printer printer_;
   int printer_status_ = 0;
@@ -134,6 +135,8 @@ class LocalJob {
   int impatient_ = 0;             // another one that has come after SIGKILL
   std::string cause_;             // "": none
   const Rank* failed_ = nullptr;  // whose end is the cause
+  int64_t failed_ns_ = 0;         // when that was seen
+  int64_t blamed_before_ = 0;     // whom the ranks had blamed by then; 0: the printer had read nothing
   int status_ = 0;                // of the cause
 };
 

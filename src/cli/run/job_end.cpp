@@ -132,7 +132,11 @@ void LocalJob::rank_ended(const Rank& rank) {
   if (*rank.status == 0) return;
   const std::string sentence = rank.name() + " " + end_text(*rank.status);
   if (!rank.told) say(sentence);
-  if (cause_.empty()) failed_ = &rank;
+  if (cause_.empty()) {
+    failed_ = &rank;
+    failed_ns_ = now_ns();
+    blamed_before_ = blamed_.of_failure(failed_ns_);
+  }
   blame("has failed: " + sentence, exit_code(*rank.status));
   if (step_ == Step::kRunning) begin(Step::kMoment);
 }
@@ -150,7 +154,7 @@ const Rank* LocalJob::blamed_by_others() {
   for (int unread = 1; printer_.pid > 0 && now_ns() < until_ns; turn(now_ns() + kLookNs)) {
     if (ioctl(printer_.sentences.get(), FIONREAD, &unread) != 0 || unread == 0) break;
   }
-  const int64_t blamed = shared_[shared_.size() - 2];
+  const int64_t blamed = blamed_before_ != 0 ? blamed_before_ : blamed_.of_failure(failed_ns_);
   const auto is_it = [&](const Rank& one) { return one.pid == blamed || one.number == -1 - blamed; };
   const auto found = blamed == 0 ? ranks_.end() : std::ranges::find_if(ranks_, is_it);
   return found == ranks_.end() || &*found == failed_ ? nullptr : &*found;

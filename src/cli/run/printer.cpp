@@ -16,6 +16,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace trestle {
 namespace {
 
@@ -32,8 +34,8 @@ struct Stream {
 
 class Printing {
  public:
-  Printing(std::vector<Stream> streams, Shared& written, Shared& blamed)
-      : streams_(std::move(streams)), written_(written), blamed_(blamed) {}
+  Printing(std::vector<Stream> streams, Shared& written, const Blame& blame)
+      : streams_(std::move(streams)), written_(written), blame_(blame) {}
   int run();
 
  private:
@@ -45,7 +47,7 @@ class Printing {
 
   std::vector<Stream> streams_;  // the first one has the launcher's sentences
   Shared& written_;
-  Shared& blamed_;
+  const Blame& blame_;
   bool lost_ = false;
 };
 
@@ -76,7 +78,8 @@ void Printing::give_up(int to, int number) {
 }
 
 void Printing::put_line(Stream& stream) {
-  if (blamed_ == 0 && &stream != &streams_[0]) blamed_ = blamed_in(stream.line);
+  const int64_t blamed = &stream == &streams_[0] ? 0 : blamed_in(stream.line);
+  if (blamed != 0) blame_.hear(blamed, monotonic_clock().now_ns());
   put(stream.to, stream.prefix + std::exchange(stream.line, {}) + "\n");
 }
 
@@ -162,12 +165,23 @@ int64_t blamed_in(std::string_view line) {
   if (warning.starts_with("communicator failed on rank ")) why = behind(warning, "): ");
   if (!why.starts_with("rank ")) return 0;
   const int64_t rank = number_of(why.substr(5));
+  if (rank == number_of(behind(warning, "rank "))) return 0;  // of one communicator, so it is the writer
   const std::string_view name = why.substr(0, std::min(why.find(')'), why.find(';')));
   const int64_t process = number_of(behind(name, ", pid "));
   return process > 0 ? process : rank >= 0 ? -1 - rank : 0;
 }
 
-Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written, Shared& blamed,
+void Blame::hear(int64_t whom, int64_t now_ns) const {
+  if (*whom_ != 0 && now_ns - *heard_ns_ <= kBlameNs) return;
+  *heard_ns_ = now_ns;
+  *whom_ = whom;
+}
+
+int64_t Blame::of_failure(int64_t failed_ns) const {
+  return failed_ns - *heard_ns_ <= kBlameNs ? whom_->load() : 0;
+}
+
+Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written, const Blame& blame,
                               const UniqueFd& foreign) {
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
@@ -190,7 +204,7 @@ Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folde
         printer.sentences.reset();
         printer.ranks.clear();
         close(foreign.get());
-        return Printing(std::move(streams), written, blamed).run();
+        return Printing(std::move(streams), written, blame).run();
       },
       SIGKILL));
   return printer;

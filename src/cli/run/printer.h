@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,13 +28,30 @@ struct Printer {
 };
 
 // Whom the log of a failed rank blames, by the library's sentence: the process's number, or -1 - the rank's number
-// where the sentence has no process; 0: the line is no such sentence.
+// where the sentence has no process; 0: the line is no such sentence, or the rank blames itself.
 int64_t blamed_in(std::string_view line);
 
+// Whom the ranks blame for a failure. A program may go on after a failed communicator, so blame belongs only to what
+// follows within kBlameNs. The printer hears it, the launcher asks. Times are monotonic.
+class Blame {
+ public:
+  static constexpr int64_t kBlameNs = 10'000'000'000;
+  Blame() = default;
+  explicit Blame(std::span<Shared, 2> words) : whom_(&words[0]), heard_ns_(&words[1]) {}
+  // `whom` is not 0. The first blame of a failure counts.
+  void hear(int64_t whom, int64_t now_ns) const;
+  // Who is to blame if a rank has failed then; 0: nobody.
+  int64_t of_failure(int64_t failed_ns) const;
+
+ private:
+  Shared* whom_ = nullptr;
+  Shared* heard_ns_ = nullptr;
+};
+
 // prefixed: lines begin with "[3] ". folder: "", or where each rank has its files; error: they cannot be written.
-// `written`: the bytes that the printer has written so far. `blamed`: gets what blamed_in() says of the first failure
-// in the ranks' standard error. `foreign`: a descriptor that the printer must not hold.
-Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written, Shared& blamed,
+// `written`: the bytes that the printer has written so far. `blame`: hears what blamed_in() says of the ranks' lines.
+// `foreign`: a descriptor that the printer must not hold.
+Result<Printer> start_printer(int ranks, bool prefixed, const std::string& folder, Shared& written, const Blame& blame,
                               const UniqueFd& foreign);
 
 }  // namespace trestle

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <map>
 #include <set>
 
@@ -20,7 +21,9 @@
 
 namespace {
 
+using trestle::Blame;
 using trestle::blamed_in;
+using trestle::Shared;
 using Words = std::vector<std::string>;
 
 std::multiset<std::string> sorted(const Command& command) {
@@ -250,6 +253,22 @@ TEST(RunOutput, TheLogOfAFailedRankNamesTheRankThatItBlames) {
   EXPECT_EQ(blamed_in(prefix + "rank 0: no communicator of 4 ranks was made: rank 3 did not come to 127.0.0.1"), -4);
   EXPECT_EQ(blamed_in(prefix + "rank 0 (host a, pid 11) has waited 10 s: rank 2 (host a, pid 13) is late"), 0);
   EXPECT_EQ(blamed_in("rank 2 (host a, pid 13) failed"), 0);
+  EXPECT_EQ(blamed_in(failed + "rank 0 (host a, pid 11) has aborted"), 0) << "it is no other rank";
+  EXPECT_EQ(blamed_in(prefix + "rank 3: no communicator of 4 ranks was made: rank 3 gave up"), 0);
+}
+
+TEST(RunOutput, BlameEndsWithTheFailureItBelongsTo) {
+  std::array<Shared, 2> words{};
+  const Blame blame(words);
+  constexpr int64_t kLongAfter = Blame::kBlameNs + 1;
+  EXPECT_EQ(blame.of_failure(1), 0);
+  blame.hear(13, 1000);
+  blame.hear(14, 1001);
+  EXPECT_EQ(blame.of_failure(999), 13) << "the printer may hear it after the end of the rank";
+  EXPECT_EQ(blame.of_failure(1002), 13);
+  EXPECT_EQ(blame.of_failure(1000 + kLongAfter), 0);
+  blame.hear(15, 1000 + kLongAfter);
+  EXPECT_EQ(blame.of_failure(1001 + kLongAfter), 15);
 }
 
 }  // namespace
