@@ -32,6 +32,12 @@ struct Stream {
   std::string line;  // its beginning
 };
 
+// The process may be a child of the rank that the launcher knows, which leads its group. One that has ended has none.
+int64_t group_of(int64_t blamed) {
+  const pid_t group = blamed > 0 ? getpgid(static_cast<pid_t>(blamed)) : -1;
+  return group > 0 ? group : blamed;
+}
+
 class Printing {
  public:
   Printing(std::vector<Stream> streams, Shared& written, const Blame& blame)
@@ -79,7 +85,7 @@ void Printing::give_up(int to, int number) {
 
 void Printing::put_line(Stream& stream) {
   const int64_t blamed = &stream == &streams_[0] ? 0 : blamed_in(stream.line);
-  if (blamed != 0) blame_.hear(blamed, monotonic_clock().now_ns());
+  if (blamed != 0) blame_.hear(group_of(blamed), monotonic_clock().now_ns());
   put(stream.to, stream.prefix + std::exchange(stream.line, {}) + "\n");
 }
 

@@ -38,7 +38,7 @@ class Blame {
   static constexpr int64_t kBlameNs = 10'000'000'000;
   Blame() = default;
   explicit Blame(std::span<Shared, 2> words) : whom_(&words[0]), heard_ns_(&words[1]) {}
-  // `whom` is not 0. The first blame of a failure counts.
+  // `whom`: as of blamed_in(), not 0. The first blame of a failure counts.
   void hear(int64_t whom, int64_t now_ns) const;
   // Who is to blame if a rank has failed then; 0: nobody.
   int64_t of_failure(int64_t failed_ns) const;

@@ -257,6 +257,25 @@ TEST(RunOutput, TheLogOfAFailedRankNamesTheRankThatItBlames) {
   EXPECT_EQ(blamed_in(prefix + "rank 3: no communicator of 4 ranks was made: rank 3 gave up"), 0);
 }
 
+// Rank 1 runs until the printer has the line that blames its child.
+TEST(RunOutput, TheChildOfARankIsBlamedAsThatRank) {
+  const TemporaryFolder folder;
+  const std::string script = R"(cd "$0"
+    until_there() { until [ -e "$1" ]; do sleep 0.01; done; }
+    case $RANK in
+    0) until_there child
+       echo "x TRESTLE WARN communicator failed on rank 0 (host a, pid 1): rank 7 (host a, pid $(cat child)) failed" >&2
+       exit 3 ;;
+    1) sleep 1000 & echo $! >new; mv new child; until_there read; kill $! ;;
+    esac)";
+  Command command({"run", "-n", "2", "--grace", "1h", "--", "sh", "-c", script, folder.path()});
+  ASSERT_TRUE(command.wait_for("failed\n")) << command.output();
+  close(creat((folder.path() + "/read").c_str(), 0600));
+  EXPECT_EQ(command.finish(), 3) << command.output();
+  EXPECT_EQ(command.count("the job of 2 ranks has failed: rank 1 (pid "), 1) << command.output();
+  EXPECT_EQ(command.count(" is blamed by the other ranks; first, rank 0 (pid "), 1) << command.output();
+}
+
 TEST(RunOutput, BlameEndsWithTheFailureItBelongsTo) {
   std::array<Shared, 2> words{};
   const Blame blame(words);
