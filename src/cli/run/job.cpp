@@ -1,7 +1,6 @@
 #include "cli/run/job.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -14,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "base/clock.h"
@@ -37,31 +35,28 @@ Result<std::string> fresh_secret() {
   return text;
 }
 
-// A port that is free now at this address. Rank 0 takes one of the next free ones if another program is faster.
-Result<int> free_port(const char* address) {
-  const addrinfo hints{AI_NUMERICHOST, AF_UNSPEC, SOCK_STREAM, 0, 0, nullptr, nullptr, nullptr};
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address, "0", &hints, &found) != 0) return system_error("a free port");
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-  const UniqueFd probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 at{};  // both families have the port at one place
-  socklen_t length = sizeof at;
-  auto* const generic = reinterpret_cast<sockaddr*>(&at);
-  if (!probe || bind(probe.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      getsockname(probe.get(), generic, &length) != 0)
-    return system_error("a free port");
-  return ntohs(at.sin6_port);
+// A port that is free now at this address; or minus errno. Rank 0 takes one of the next free ones if another program is
+// faster.
+template <class Address>
+int free_port(Address address, in_port_t Address::*port) {
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  const UniqueFd probe(socket(generic->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe || ::bind(probe.get(), generic, length) != 0 || getsockname(probe.get(), generic, &length) != 0)
+    return -errno;
+  return ntohs(address.*port);
 }
 
 // Where the ranks meet: a host may have no loopback address but ::1.
 Status set_meeting_place(Environment& environment) {
-  const Result<int> port = free_port("127.0.0.1");
-  const Result<int> other = port.ok() ? port : free_port("::1");
-  if (!other.ok())
-    return Error{Code::kSystemError, port.error().message + " at 127.0.0.1 or ::1; is lo up? (ip link set lo up)"};
-  const bool only_v6 = !port.ok();
-  environment["MASTER_ADDR"] = only_v6 ? "::1" : "127.0.0.1";
-  environment["MASTER_PORT"] = std::to_string(other.value());
+  const int port = free_port(sockaddr_in{AF_INET, 0, {htonl(INADDR_LOOPBACK)}, {}}, &sockaddr_in::sin_port);
+  const int other =
+      port > 0 ? port : free_port(sockaddr_in6{AF_INET6, 0, 0, in6addr_loopback, 0}, &sockaddr_in6::sin6_port);
+  if (other < 0)
+    return Error{Code::kSystemError, std::string("a free port: ") + std::strerror(-port) + " at 127.0.0.1 or ::1" +
+                                         (port == -EADDRNOTAVAIL ? "; is lo up? (ip link set lo up)" : "")};
+  environment["MASTER_ADDR"] = port > 0 ? "127.0.0.1" : "::1";
+  environment["MASTER_PORT"] = std::to_string(other);
   return {};
 }
 
