@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/log.h"
 #include "comm/setup/calibration.h"
 
 namespace trestle {
@@ -17,6 +18,7 @@ constexpr uint64_t kEager = 16 * 1024;
 class CalibrationTraffic : public ::testing::Test {
  protected:
   void SetUp() override {
+    ASSERT_TRUE(configure_log({}).ok());
     used_.measured.dimensions.resize(2);
     for (Dimension& dimension : used_.measured.dimensions) {
       dimension.size = 2;
@@ -26,7 +28,10 @@ class CalibrationTraffic : public ::testing::Test {
     used_.path = ::testing::TempDir() + "traffic-" + std::to_string(getpid()) + ".calibration";
     used_.made_s = 1'795'868'444;
   }
-  void TearDown() override { std::filesystem::remove(used_.path); }
+  void TearDown() override {
+    std::filesystem::remove(used_.path);
+    EXPECT_TRUE(configure_log({LogLevel::kNone, 0, ""}).ok());
+  }
 
   // Whether the file is there after data came so in the second dimension.
   bool stays(const DimensionCounts& came, int64_t made_s) {
