@@ -207,7 +207,8 @@ void fill_nominal(Topology& topology, const Topology& measured) {
 
 Result<std::optional<KeptCalibration>> read_calibration(const std::string& path, uint64_t key, const Topology& topology,
                                                         const CalibrationOrigin& now) {
-  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<KeptCalibration>();
+  if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    return std::optional<KeptCalibration>();
   const std::string text = TRY(read_topology_text(path));
   constexpr const char* kNotThese = "is not a calibration of these ranks on these hosts";
   Lines lines(path, text);

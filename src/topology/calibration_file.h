@@ -55,8 +55,8 @@ struct KeptCalibration {
   std::string unfit;  // as why_unfit() says
   Topology measured;  // empty if unfit: another version's numbers may mean something else
 };
-// Returns nothing if there is no file. Errors (kInvalidArgument) name the file and the line: another key, bad syntax,
-// values out of range, other dimensions than `topology`, missing numbers.
+// Returns nothing if there is no file, nor can be one as no folder holds it. Errors (kInvalidArgument) name the file
+// and the line: another key, bad syntax, values out of range, other dimensions than `topology`, missing numbers.
 Result<std::optional<KeptCalibration>> read_calibration(const std::string& path, uint64_t key, const Topology& topology,
                                                         const CalibrationOrigin& now);
 // Creates missing folders. Errors (kSystemError) name the file.

@@ -1,7 +1,12 @@
 #include "comm/setup/calibration.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/fork.h"
@@ -22,6 +27,14 @@ void warn_once(const std::string& text, const std::string& key) {
 }
 void warn_once(const std::string& text) {
   warn_once(text, text);
+}
+
+// Jobs run under accounts whose HOME is another's, such as root's.
+bool is_out_of_reach(const CalibrationPlace& place) {
+  if (place.chosen || ::access(place.path.c_str(), R_OK) == 0 || errno != EACCES) return false;
+  if (log_enabled(LogLevel::kInfo, Subsystem::kInit) && said_once.get().first(place.path + " is out of reach"))
+    LOG(kInfo, kInit, "no calibration is used: %s: %s", place.path.c_str(), std::strerror(EACCES));
+  return true;
 }
 
 std::string gbps(double mbps) {
@@ -61,11 +74,14 @@ CalibrationPlace calibration_place(const CommunicatorSettings& settings, const T
   place.origin = calibration_origin(places, TRESTLE_VERSION_CODE);
   const std::string& folder = settings.config.calibration_folder;
   if (!folder.empty()) place.path = calibration_path(folder, place.key);
+  const auto value =
+      std::ranges::find(settings.config.values, std::string_view("TRESTLE_CALIBRATION_DIR"), &Config::Value::name);
+  place.chosen = value != settings.config.values.end() && !value->text.empty();
   return place;
 }
 
 std::optional<UsedCalibration> kept_calibration(const CalibrationPlace& place, const Topology& topology) {
-  if (!place.wanted || place.path.empty()) return std::nullopt;
+  if (!place.wanted || place.path.empty() || is_out_of_reach(place)) return std::nullopt;
   auto kept = read_calibration(place.path, place.key, topology, place.origin);
   if (!kept.ok()) {
     warn_once("calibration ignored: " + kept.error().message);

@@ -23,6 +23,7 @@ struct CalibrationPlace {
   bool wanted = false;  // there is something to fill in, and calibration is not off
   uint64_t key = 0;
   std::string path;          // "": there is no place for files
+  bool chosen = false;       // the user has named the folder; else it follows from XDG_CACHE_HOME or HOME
   CalibrationOrigin origin;  // of a calibration that this rank would make
 };
 // Equal on all ranks, except the path and the origin.
@@ -37,7 +38,7 @@ struct UsedCalibration {
 };
 
 // The stored calibration, if it counts for these ranks. The log has at INFO, once, that it is used or why not; an
-// unusable file is ignored, with one warning.
+// unusable file is ignored, with one warning. Without access to a folder that the user has not named there is no file.
 std::optional<UsedCalibration> kept_calibration(const CalibrationPlace& place, const Topology& topology);
 
 // Stores a new calibration for later communicators. A failure only logs a warning.

@@ -1,5 +1,7 @@
 // What the traffic of a communicator says about the calibration that it uses.
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +81,28 @@ TEST_F(CalibrationTraffic, WarningsComeOnceAndOnlyOfWhatWasRemovedHere) {
   EXPECT_EQ(std::ranges::count(said, '\n'), 2) << said;
   EXPECT_NE(said.find(" is dropped: "), std::string::npos) << said;
   EXPECT_NE(said.find(" is not used: it has wrong figures"), std::string::npos) << said;
+}
+
+// A folder that the user has named is another matter. Root may read everything, so a child gives that up.
+TEST_F(CalibrationTraffic, AHomeOfAnotherUserIsNoWarning) {
+  char folder[] = "/tmp/trestle-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  ASSERT_EQ(chmod(folder, 0), 0);
+  const auto said = [&](bool chosen) {
+    CalibrationPlace place;
+    place.wanted = true;
+    place.chosen = chosen;
+    place.path = std::string(folder) + "/0123456789abcdef.calibration";
+    EXPECT_EXIT(
+        {
+          if (getuid() == 0 && setuid(65534) != 0) _exit(3);
+          _exit(kept_calibration(place, used_.measured) ? 2 : 0);
+        },
+        ::testing::ExitedWithCode(0), chosen ? "calibration ignored: .*Permission denied" : "^$");
+  };
+  said(false);
+  said(true);
+  rmdir(folder);
 }
 
 TEST_F(CalibrationTraffic, LittleDataSaysNothing) {

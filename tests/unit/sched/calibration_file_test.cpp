@@ -194,6 +194,12 @@ TEST_F(CalibrationFile, AnotherWriterOfThisProcessNumberDoesNotMatter) {
   EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms(0644));
 }
 
+TEST_F(CalibrationFile, BelowAFileThereIsNone) {
+  const auto absent = read_calibration("/dev/null/trestle/file", kKey, asked(), origin());
+  ASSERT_TRUE(absent.ok()) << absent.error().message;
+  EXPECT_FALSE(absent.value().has_value());
+}
+
 TEST_F(CalibrationFile, WhereNothingCanBeWritten) {
   EXPECT_FALSE(write_calibration("/dev/null/folder/file", kKey, origin(), measured()).ok());
 }
