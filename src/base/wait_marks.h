@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -29,6 +31,29 @@ class WaitMarks {
   static constexpr int64_t kSeconds[] = {10, 30, 60};
   int64_t began_ns_;
   size_t next_ = 0;
+};
+
+// How long something has stood where it stands. What moves is in no wait, however long it takes. A value of whoever
+// waits.
+class LongWait {
+ public:
+  // Whether look() is to be called: once a second, because it takes a text.
+  bool is_due(int64_t now_ns) const { return now_ns >= next_look_ns_; }
+  // `at`: where it stands; "": there is nothing that waits. Returns the seconds of the mark that has passed; 0: none.
+  int64_t look(std::string at, int64_t now_ns) {
+    next_look_ns_ = now_ns + kSecond;
+    if (at != at_) {
+      at_ = std::move(at);
+      marks_ = WaitMarks(now_ns);
+    }
+    return at_.empty() ? 0 : marks_.passed(now_ns);
+  }
+  const std::string& at() const { return at_; }
+
+ private:
+  std::string at_;
+  WaitMarks marks_{0};
+  int64_t next_look_ns_ = 0;
 };
 
 }  // namespace trestle

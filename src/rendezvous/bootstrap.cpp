@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/long_wait.h"
 #include "base/scope_exit.h"
 #include "base/text/value_text.h"
+#include "base/wait_marks.h"
 #include "control_mesh/dissemination.h"
 #include "control_mesh/inquiry.h"
 #include "rendezvous/giving_up.h"

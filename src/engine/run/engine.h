@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/long_wait.h"
 #include "base/mutex.h"
 #include "base/rank_names.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "base/wait_marks.h"
 #include "engine/run/operation.h"
 #include "engine/run/patience.h"
 #include "engine/run/progress_lock.h"

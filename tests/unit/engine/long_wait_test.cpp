@@ -1,5 +1,5 @@
 // What stands still is in a wait; what moves is in none, however long it takes.
-#include "base/long_wait.h"
+#include "base/wait_marks.h"
 
 #include <gtest/gtest.h>
 
