@@ -52,7 +52,7 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  // What the others pass to open(); "": nothing has to be passed.
+  // The others pass it to open(); "": they need none.
   std::string address() const { return exchange_ ? exchange_->address() : ""; }
   // After all ranks have created theirs; all ranks call it, from threads or processes of their own. addresses: of all
   // ranks. Blocks until this rank has the memory, and rank 0 until all others have it, at most until `deadline_ns` of

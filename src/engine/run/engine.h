@@ -203,7 +203,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   };
   Sleep begin_sleep();
   void end_sleep(const Sleep& sleep);
-  // What a sleeper polls.
+  // A sleeper polls these.
   std::array<pollfd, 2> sleep_fds() const { return {{{epoll_.get(), POLLIN, 0}, {shared_fd_, POLLIN, 0}}}; }
   // by_helper: the helper is about to sleep at this engine; else it has woken. A thread that begins to wait here while
   // the helper sleeps wakes it, so that peers ring for one sleeper and not for two. False: a thread waits here already,

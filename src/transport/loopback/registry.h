@@ -36,7 +36,7 @@ struct LoopbackNote {
 // Shared by its owner and all endpoints that write to it; any thread.
 class Mailbox {
  public:
-  // What wakes the owner; called under the lock. Empty: nothing.
+  // ring: wakes the owner; called under the lock. Empty: nothing does.
   void on_arrival(std::function<void()> ring);
 
   // Wakes the owner if it sleeps.

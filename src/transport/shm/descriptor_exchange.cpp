@@ -29,7 +29,7 @@ Status DescriptorExchange::on_frame(int32_t peer, const HostFrame& frame, Unique
   return {};
 }
 
-// Who gives connects: many ranks that get the board of one would make it connect with each of them twice.
+// Only givers connect. Else a rank would have two connections with each of many that get its board.
 Status DescriptorExchange::begin(const DescriptorParcels& parcels) {
   TRY(channel_->wait_alone());
   for (size_t r = 0; r < parcels.to.size(); ++r) {

@@ -38,7 +38,7 @@ class DescriptorExchange final : private HostChannelEvents {
   static Result<std::unique_ptr<DescriptorExchange>> open(const HostKin& kin, const std::string& name, int32_t rank,
                                                           std::string what);
 
-  // What the other ranks pass to run().
+  // The other ranks pass it to run().
   const std::string& address() const { return channel_->address(); }
   // By rank, what its partners have given: as many as it said, where it has none without a descriptor. Blocks until all
   // have given and got, at most until `deadline_ns` of the monotonic clock: kTimeout names a rank that is missing.

@@ -141,7 +141,7 @@ Result<bool> HostChannel::poll() {
   return any;
 }
 
-// What other peers have sent stays for poll().
+// Frames of other peers stay for poll().
 Status HostChannel::read_frames(int32_t peer) {
   std::deque<Arrived> arrived;
   {

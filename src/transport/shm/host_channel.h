@@ -1,6 +1,6 @@
-// HostChannel: what one user has of the sockets that the communicators of a rank share (host_sockets.h). The channels
-// of one name on all ranks of a communicator reach each other and nobody else: frames, the end of a channel and the
-// numbers of ranks are its own.
+// HostChannel: one user's share of the sockets that the communicators of a rank have in common (host_sockets.h). The
+// channels of one name on all ranks of a communicator reach each other and nobody else: frames, the end of a channel
+// and the numbers of ranks are its own.
 //
 // Owned by its user, who calls it from one thread at a time, under the rank's progress lock where there is one. All
 // ranks open a channel before any of them uses it. Nothing blocks except close().

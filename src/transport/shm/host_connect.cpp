@@ -31,7 +31,7 @@ void warn_of_refusal(OncePerKey& warned, const std::string& reason) {
 
 Status HostSockets::want(int32_t peer) {
   Peer& p = peers_[static_cast<size_t>(peer)];
-  // What the system refused once it may grant now.
+  // The system may grant now what it has refused before.
   if (p.state == State::kNone) p.lost = {};
   if (!p.lost.ok()) return p.lost;
   if (p.state != State::kNone || p.left) return {};

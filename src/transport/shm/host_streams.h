@@ -1,5 +1,5 @@
 // HostStreams: streams of bytes between the ranks of a communicator on one host, any number to each peer, over the
-// sockets that a rank has there (host_channel.h). What is written goes on as that of a nonblocking socket would.
+// sockets that a rank has there (host_channel.h). Writes and reads behave as those of a nonblocking socket.
 //
 // Owned by its user, who calls it from one thread at a time. Nothing blocks except close().
 #pragma once
@@ -33,7 +33,7 @@ class HostStreams final : private HostChannelEvents {
   // How many bytes came; 0: none at the moment; kEndOfStream: the peer has left or is gone, and all that it sent is
   // read.
   size_t receive(int32_t peer, uint64_t stream, std::span<std::byte> bytes);
-  // What the peer gets before it hears of the end; a full socket is no reason to lose it.
+  // Sends bytes before the end, as soon as the socket has room; a full socket loses none.
   void send_last(int32_t peer, uint64_t stream, std::span<const std::byte> bytes) {
     channel_->add_final_bytes(peer, stream, bytes);
   }
@@ -41,7 +41,7 @@ class HostStreams final : private HostChannelEvents {
   Result<bool> poll();
   int event_fd() const { return channel_->event_fd(); }
   void on_arrival(std::function<void()> ring) { channel_->on_arrival(std::move(ring)); }
-  // As HostChannel::close(). What was taken arrives.
+  // As HostChannel::close(). Bytes that were taken arrive.
   void close(int64_t deadline_ns) { channel_->close(deadline_ns); }
 
  private:
